@@ -66,6 +66,7 @@ ROWS_BY_STATE = {
     "review": ("decision = 'APPROVED'", "decision = 'DENIED'", "voided_at IS NOT NULL"),
     "approval_rule": ("true",),
     "dual_control": ("true",),
+    "batch": ("true",),
 }
 NOBODY = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "VIEWER"}
 
@@ -110,6 +111,10 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     body = on_us(funded, 2_00, to=payroll_pocket, request_id=changed["id"])
     await asker.patch(path_of(changed), {"transfer": body["transfer"]})
     await require_mfa(customer_desk)
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": funded.id, "to_pocket_id": payroll_pocket.id}
+    listed = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": [row | {"amount_usdc": 1}]}
+    await customer_desk.post("/api/v1/batches/", listed)
 
 
 def proofs_of(table):

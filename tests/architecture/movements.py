@@ -40,6 +40,7 @@ from billfold.accounts.holds.commands import ExpireHold, PlaceHold, ReleaseHold
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.approvals.series.commands import ReportRun, ReportState
+from billfold.batches.commands import CommandList, ReportBatch
 from billfold.ledger.scheduler import CatchUp
 from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.applications.rules.status import ReportApplication
@@ -49,7 +50,7 @@ from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit
 from billfold.payments.clearing.rules import CloseBankDay, MovedPocket, RailTotals, ReportMoves, SettlementBlock
 from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.files.rules import CloseRailFile
-from billfold.payments.on_us.commands import TransferOrder
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.rules import AnnounceRoot, FinishReport
 from billfold.treasury.rules.catch_up import InvestWaitingCash, RescheduleDueWork
@@ -76,6 +77,8 @@ def _play_reports(stage, anna, pocket):
         stage.submit(ReportRun, anna, series_id=pocket, run_on=date(2025, 5, 28), reason=None)
     with stage.row("State of a series reported"):
         stage.submit(ReportState, anna, series_id=pocket, state="PAUSED")
+    with stage.row("Batch reported"):
+        stage.submit(ReportBatch, anna, completed=2, failed=1, refused=False)
     with stage.row("Application moved"):
         stage.submit(ReportApplication, anna, application_id=pocket, status=ApplicationStatus.APPROVED)
 
@@ -171,6 +174,11 @@ def play_payments(new_stage):
         stage.transfer(pocket, theirs, 1_00, later=True)
     with stage.row("Transfer between own pockets"):
         stage.transfer(pocket, second, 10_000_00)
+    with stage.row("Rows of an atomic batch, here of one transfer between own Pockets"):
+        own = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": pocket.id, "to_pocket_id": second.id}
+        keys = {"caller": "teller", "key": stage.number(), "transfer_id": stage.number(), "partner_id": stage.number()}
+        part = TransferOnUs(**keys, **own, customers=(anna,), amount=10_000_00)
+        stage.submit(CommandList, anna, parts=(part,))
     with stage.row("Transfer in kind between own pockets"):
         stage.transfer(pocket, second, 10_000_00, order=IN_KIND)
     with stage.row("On-us payment, payer", anna), stage.row("On-us payment, payee", bert):

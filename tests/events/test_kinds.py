@@ -12,7 +12,7 @@ def test_partners_and_customers_are_told_of_the_same_but_for_what_only_one_of_th
     assert set(PARTNER_KINDS) - set(CUSTOMER_KINDS) == {"proofs.daily-root.published"}
     own = {each for each in set(CUSTOMER_KINDS) - set(PARTNER_KINDS) if not each.startswith("transfers.series.")}
     assert own == {"team.member.updated", "transfers.request.updated"}
-    assert (len(PARTNER_KINDS), len(CUSTOMER_KINDS)) == (47, 52)
+    assert (len(PARTNER_KINDS), len(CUSTOMER_KINDS)) == (49, 54)
 
 
 def test_every_event_kind_is_visible_to_partners_or_customers():

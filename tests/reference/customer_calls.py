@@ -8,6 +8,7 @@ from tests.reference.shared_calls import (
     DEPOSITS,
     make_june,
     play_applications,
+    play_batch,
     play_debit,
     play_documents,
     play_events,
@@ -247,6 +248,20 @@ async def _play_approvals(r, other, pocket):
     await r.delete("cancel_transfer_request", f"{path}{two}/")
     await r.get("list_transfer_requests", path)
     await _play_series(r, other, order)
+    await _play_batches(r, other, pocket, to)
+
+
+async def _play_batches(r, other, pocket, to):
+    """Ask for a list of transfers, have `other` approve it, and take another one back."""
+    path = f"{V1}/batches/"
+    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": pocket, "to_pocket_id": to}
+    body = {"kind": "TRANSFERS", "mode": "INDEPENDENT", "rows": [row | {"amount_usdc": 12_500}]}
+    await r.post("preview_batch", f"{path}preview/", body)
+    one = await play_batch(r, row)
+    with r.at(other):
+        await r.patch("decide_batch", f"{one}status/", {"status": "APPROVED", "comment": "As planned"})
+    await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    await r.delete("cancel_batch", f"{path}{(await r.post('-', path, body))['id']}/")
 
 
 async def _play_series(r, other, order):

@@ -8,6 +8,7 @@ from tests.reference.shared_calls import (
     DEPOSITS,
     make_june,
     play_applications,
+    play_batch,
     play_both,
     play_debit,
     play_documents,
@@ -163,6 +164,7 @@ async def _play_payments(r, customer, pocket, address):
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
     await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/", pocket_id=done["transfer"]["from_account"]["id"])
     await play_plans(r, f"{V1}/customers/{customer}/limits/", f"{V1}/transfers/on-us/{done['id']}/")
+    await play_batch(r, {"type": "PEER_TO_PEER", "from_pocket_id": pocket, "counterparty_id": linked})
 
 
 async def _play_verifications(r, customer):

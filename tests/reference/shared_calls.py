@@ -192,6 +192,19 @@ _OF_ALL = {
 }
 
 
+async def play_batch(r, row):
+    """Create a batch of two rows like this one, and read it; return its path."""
+    path = "/api/v1/batches/"
+    rows = [row | {"amount_usdc": 12_500, "description": each, "idempotency_key": each} for each in ("INV-8", "INV-9")]
+    await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    made = await r.post("create_batch", path, {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": rows})
+    one = f"{path}{made['id']}/"
+    await r.get("get_batch", one)
+    await r.get("list_batch_rows", f"{one}rows/")
+    await r.get("list_batches", path)
+    return one
+
+
 async def play_hold(r, pocket):
     """Place a hold, read it, and release it."""
     holds = f"/api/v2/pockets/{pocket}/holds/"

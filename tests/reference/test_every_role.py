@@ -30,7 +30,7 @@ NEEDED_BESIDES = {"clear_notification_audience": "team.write"}
 """The requirement of an operation on the role, besides its scope (its PUT asks once its body is read)."""
 
 
-NEEDED_INSTEAD = {"decide_transfer_request": "transfers.approve"}
+NEEDED_INSTEAD = dict.fromkeys(("decide_transfer_request", "decide_batch"), "transfers.approve")
 """What an operation asks of the role in the place of its scope."""
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from billfold.approvals import rules, types
 from billfold.approvals.store.approval_rules import find_rule, insert, put_rule, remove_rule, update
-from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
+from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS, RequestKind, RequestType
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
 from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
@@ -41,24 +41,25 @@ REASON: Final = "customer-not-open"
 async def run_closed_job(bank: Bank, job: ScheduledJob) -> None:
     """End everything that a customer left open when it was closed; running it twice has no further effect."""
     now = await bank.now()
-    await _cancel_requests(bank, job.object_id, now)
+    await cancel_pending(TRANSFER_REQUESTS, bank, job.object_id, now)
+    await cancel_pending(AUTHORIZATION_REQUESTS, bank, job.object_id, now)
     await _end_access(bank, job.object_id)
 
 
-async def _cancel_requests(bank: Bank, customer_id: UUID, now: datetime) -> None:
-    for kind in (TRANSFER_REQUESTS, AUTHORIZATION_REQUESTS):
-        for request in await kind.list_pending(bank.pool, customer_id, now=now):
-            await kind.update_by_bank(
-                bank,
-                customer_id,
-                request.request_id,
-                verb="cancelled",
-                where="status = 'PENDING'",
-                details={"reason": REASON},
-                status="CANCELLED",
-                updated_at=now,
-            )
-            await scheduler.cancel(bank.pool, kind.expiry_job, request.request_id)
+async def cancel_pending(kind: RequestKind[RequestType], bank: Bank, customer_id: UUID, now: datetime) -> None:
+    """Cancel the pending requests of a kind of a closed customer."""
+    for request in await kind.list_pending(bank.pool, customer_id, now=now):
+        await kind.update_by_bank(
+            bank,
+            customer_id,
+            request.request_id,
+            verb="cancelled",
+            where="status = 'PENDING'",
+            details={"reason": REASON},
+            status="CANCELLED",
+            updated_at=now,
+        )
+        await scheduler.cancel(bank.pool, kind.expiry_job, request.request_id)
 
 
 async def _end_access(bank: Bank, customer_id: UUID) -> None:

@@ -78,7 +78,7 @@ async def preview_batch(bank: Bank, customer_id: UUID, request_ids: Sequence[UUI
         for pocket_id in dict.fromkeys(request.pocket_id for request, _ in paid):
             stored = await store.get_pocket(conn, customer_id, pocket_id)
             of_pocket = [(request, run) for request, run in paid if request.pocket_id == pocket_id]
-            whole = _joined([preview_of_run(run, content_of(each), stored, terms=None) for each, run in of_pocket])
+            whole = joined([preview_of_run(run, content_of(each), stored, terms=None) for each, run in of_pocket])
             effects[pocket_id] = PocketEffect(len(of_pocket), render_preview(whole, bank, {}))
         return BatchPreview(
             pockets=effects,
@@ -88,7 +88,7 @@ async def preview_batch(bank: Bank, customer_id: UUID, request_ids: Sequence[UUI
         )
 
 
-def _joined(previews: Sequence[PreviewedTransfer]) -> PreviewedTransfer:
+def joined(previews: Sequence[PreviewedTransfer]) -> PreviewedTransfer:
     """Return transfers of one Pocket as one; the Pocket is that after the last."""
     return previews[-1]._replace(
         amount=sum(each.amount for each in previews),

@@ -34,6 +34,7 @@ _NOT_BY_OPERATOR = """
 _SELF_REVIEWED = """
 SELECT v.customer_id, v.request_id, v.review_no
   FROM review v JOIN (SELECT customer_id, request_id, user_id FROM transfer_request
+                      UNION ALL SELECT customer_id, request_id, user_id FROM batch
                       UNION ALL SELECT customer_id, request_id, user_id FROM authorization_request) q
     ON q.customer_id = v.customer_id AND q.request_id = v.request_id AND q.user_id = v.user_id
 """
@@ -41,6 +42,7 @@ SELECT v.customer_id, v.request_id, v.review_no
 _LATER_REVIEWER = """
 SELECT v.customer_id, v.request_id, v.review_no
   FROM review v JOIN (SELECT customer_id, request_id, terms FROM transfer_request
+                      UNION ALL SELECT customer_id, request_id, terms FROM batch
                       UNION ALL SELECT customer_id, request_id, terms FROM authorization_request) q
     ON q.customer_id = v.customer_id AND q.request_id = v.request_id
  WHERE v.voided_at IS NULL AND json_typeof(q.terms -> 'candidates') = 'object'
@@ -67,7 +69,27 @@ SELECT q.customer_id, q.request_id
    AND (s.status IS DISTINCT FROM 'APPROVED' OR s.series_state IS NULL OR q.member_id <> s.member_id
         OR q.content::jsonb #- '{transfer,id}' <> (s.content::jsonb - 'schedule') #- '{transfer,id}')
 """
-_TABLES = ("transfer_request", "authorization_request")
+# A row of a batch is one of those that its approval is bound to.
+_NOT_OF_BATCH = """
+SELECT q.customer_id, q.request_id
+  FROM transfer_request q LEFT JOIN batch b ON b.customer_id = q.customer_id AND b.request_id = q.batch_id
+ WHERE q.batch_id IS NOT NULL
+   AND (b.status = 'APPROVED' AND b.partner_id IS NULL AND q.member_id = b.member_id
+        AND (b.content::jsonb -> 'rows') ? encode(q.content_hash, 'hex')) IS NOT TRUE
+"""
+_BATCH_NOT_APPROVED = """
+SELECT c.customer_id, c.command_id
+  FROM command c LEFT JOIN batch b ON b.customer_id = c.customer_id AND b.request_id = c.key
+ WHERE c.caller = 'batch' AND c.accepted AND (b.status = 'APPROVED' AND b.content_hash = c.request_hash) IS NOT TRUE
+"""
+_NOT_IN_BATCH = """
+SELECT r.customer_id, r.batch_id, r.row_no
+  FROM batch_row r JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
+ WHERE r.content IS NOT NULL
+   AND (r.content_hash = sha256(convert_to(r.content::text, 'UTF8'))
+        AND (b.content::jsonb -> 'rows') ? encode(r.content_hash, 'hex')) IS NOT TRUE
+"""
+_TABLES = ("transfer_request", "authorization_request", "batch")
 CHECKS = (
     *(
         Check(table, "content_hash is not the hash of its content", _CONTENT_HASH.format(table=table))
@@ -82,6 +104,9 @@ CHECKS = (
         for table in _TABLES
     ),
     Check("transfer_request", "it is not what its series was approved for", _NOT_OF_SERIES),
+    Check("transfer_request", "it is not among the rows that its batch was approved for", _NOT_OF_BATCH),
+    Check("command", "its batch is not approved", _BATCH_NOT_APPROVED),
+    Check("batch_row", "its content is not that of its batch", _NOT_IN_BATCH),
     Check("review", "the reviewer is the requester", _SELF_REVIEWED),
     Check("review", "the reviewer was not eligible when the request was made", _LATER_REVIEWER),
     Check("review", "the audit log has no entry of this review", _NOT_AUDITED),
@@ -100,7 +125,7 @@ SELECT a.customer_id, a.entry_no, a.resource_id, a.recorded_at, a.details::json 
                   AND v.decision = a.details::json #>> '{confirmation,decision}'
                   AND encode(v.content_hash, 'hex') = a.details::json #>> '{confirmation,content_hash}') AS is_reviewed
   FROM audit_entry a
- WHERE a.outcome = 'SUCCESS' AND a.resource_type IN ('transfer_request', 'authorization_request')
+ WHERE a.outcome = 'SUCCESS' AND a.resource_type IN ('transfer_request', 'authorization_request', 'batch')
    AND a.details::json -> 'confirmation' IS NOT NULL
  ORDER BY a.customer_id, a.entry_no
 """

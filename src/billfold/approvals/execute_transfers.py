@@ -162,7 +162,7 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
     Amounts that the sandbox rejects pass here: they are rejected on execution.
     """
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
-    command = await _command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
+    command = await command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
     found = await dry_run(conn, bank, command)
     if (refusal := _refusal_in(found)) is not None:
         raise refusal
@@ -178,9 +178,7 @@ async def run_in_order(
     commands = []
     for each in contents:
         try:
-            commands.append(
-                await _command_for(bank, conn, customer_id, content=each, unverified_wires=unverified_wires)
-            )
+            commands.append(await command_for(bank, conn, customer_id, content=each, unverified_wires=unverified_wires))
         except NotFound as gone:
             found[each.request_id] = gone
     for command, run in zip(commands, await dry_run_in_order(conn, bank, commands), strict=True):
@@ -206,7 +204,7 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     if found is None or not bank.settings.execute_transfers:
         return
     try:
-        command = await _command_for(
+        command = await command_for(
             bank, bank.pool, customer_id, content=found.content, unverified_wires=found.unverified_wires, approved=True
         )
         code = (await bank.engine.submit(command)).outcome.get("code")
@@ -216,7 +214,7 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
         await reject_request(bank, customer_id, request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
 
 
-async def _command_for(
+async def command_for(
     bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, unverified_wires: bool, approved: bool = False
 ) -> Command:
     """Return the command that executes a request; for an approved one, a refusal becomes its outcome.

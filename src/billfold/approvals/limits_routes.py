@@ -155,7 +155,7 @@ async def _approval_caps(caller: CustomerCaller, bank: Bank) -> list[Limit]:
         _counted(f"approval_rule.{rule.rule_id}", f"{cap_text(rule)}.", rule.daily_cap, used, **more)
         for rule in await list_rules(bank.pool, caller.customer_id)
         if rule.enabled and rule.daily_cap is not None
-        for used in [await read_used(bank.pool, rule, day)]
+        for used in [await read_used(bank.pool, caller.customer_id, rule, day)]
     ]
 
 

@@ -161,7 +161,8 @@ class ShownTransferRequest(ShownNote, kw_only=True):
     """A transfer request. Approvals are bound to `content_hash`, and void when it changes.
 
     `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while someone can. A
-    series has a `schedule`; each of its runs is a request with its `series_id` and, as `run_on`, the day of the rule.
+    series has a `schedule`; each of its runs is a request with its `series_id` and, as `run_on`, the day of the rule,
+    and each row of a batch one with its `batch_id`.
     """
 
     id: UUID
@@ -181,6 +182,7 @@ class ShownTransferRequest(ShownNote, kw_only=True):
     schedule: ShownSchedule | None
     series_id: UUID | None
     run_on: date | None
+    batch_id: UUID | None
     object_type: Literal["TransferRequest"] = "TransferRequest"
 
 
@@ -238,6 +240,7 @@ def render_request(row: TransferRequest, details: RequestDetails) -> ShownTransf
         schedule=_schedule_of(row),
         series_id=row.series_id,
         run_on=row.run_on,
+        batch_id=row.batch_id,
         **render_shared(row, details.state),
     )
 

@@ -268,10 +268,15 @@ async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent
     """
     assert content.counterparty_id is not None
     found = await store.find_payees(conn, [customer_id], [content.counterparty_id])
-    if not found:
-        raise NotFound("There is no such counterparty.")
-    payee: Payee = found[0][2]
     unverified_wires = await allows_unverified_wires(conn, customer_id)
+    return payee_of(content, {found_id: payee for _, found_id, payee in found}, unverified_wires=unverified_wires)
+
+
+def payee_of(content: RequestContent, known: Mapping[UUID, Payee], *, unverified_wires: bool) -> dict[str, Any]:
+    """Return the counterparty to be paid, of those that are known by their ids. Raises as `get_payee`."""
+    payee = known.get(content.counterparty_id) if content.counterparty_id else None
+    if payee is None:
+        raise NotFound("There is no such counterparty.")
     verification_kinds.check_payable(payee, content.type, unverified_wires=unverified_wires)
     stored = ("counterparty_name", "details", "target_pocket_id", "type")
     snapshot: dict[str, Any] = msgspec.to_builtins({name: getattr(payee, name) for name in stored})
@@ -287,7 +292,12 @@ async def check_same_payee(
     """
     if content.counterparty_id is None:
         return
-    now, then = await get_payee(conn, customer_id, content), content.payee or {}
+    require_same_payee(await get_payee(conn, customer_id, content), content, data_key)
+
+
+def require_same_payee(now: Mapping[str, Any], content: RequestContent, data_key: DataKey | None) -> None:
+    """Refuse a payee that differs from the approved one. Raises Refused `content-changed`."""
+    then = content.payee or {}
     if now != then and _decrypt_payee(now, data_key) != _decrypt_payee(then, data_key):
         raise Refused("content-changed", "The counterparty has changed since the request. Send a new request.")
 

@@ -187,12 +187,13 @@ def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, 
         ],
         **_settlement(found),
         remaining=remaining_in(found.pocket, bank, found.now),
-        approval=None if found.terms is None else _approval(found.terms, members),
+        approval=None if found.terms is None else render_approval(found.terms, members),
         rejection_reason=found.rejection,
     )
 
 
-def _approval(terms: ApprovalRequirement, members: Mapping[UUID, Reviewer]) -> RequiredApproval:
+def render_approval(terms: ApprovalRequirement, members: Mapping[UUID, Reviewer]) -> RequiredApproval:
+    """Return a requirement with its approvers for display."""
     return RequiredApproval(
         required_approvals=terms.required,
         approval_rule_id=terms.rule_id,

@@ -4,7 +4,7 @@ Each in one transaction with its audit entry, its notifications and the jobs tha
 approval schedules the job that executes the transfer, so a crash at this point loses nothing.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +16,15 @@ from billfold.approvals.store import reviews
 from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
-from billfold.approvals.types import DEFAULT_REQUIREMENT, Actor, ApprovalRequirement, Status, TransferRequest, Verdict
+from billfold.approvals.types import (
+    DEFAULT_REQUIREMENT,
+    Actor,
+    ApprovalRequirement,
+    Status,
+    StoredRequest,
+    TransferRequest,
+    Verdict,
+)
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.events.notifications import notify
@@ -146,14 +154,14 @@ async def insert_content(
     status: Status,
     **run: Any,
 ) -> bool:
-    """Insert a request, or the run of a series; return False if its id is in use."""
+    """Insert a request, the run of a series, or the row of a batch; return False if its id is in use."""
     return await insert(
         audited_action,
         TRANSFER_REQUESTS.table,
         customer_id=by.customer_id,
         request_id=content.request_id,
         type=content.type,
-        asked=_fingerprint(content),
+        asked=fingerprint_of(content),
         member_id=by.member_id,
         user_id=by.user_id,
         client_id=by.client_id,
@@ -227,35 +235,43 @@ async def required_approvals(conn: Connection, by: Actor, content: RequestConten
     )
     if not terms.required and content.must_be_approved is True:
         terms = DEFAULT_REQUIREMENT
-    if not terms.required:
-        return terms
+    return await with_candidates(conn, by, terms, reviewers=content.reviewers) if terms.required else terms
+
+
+async def with_candidates(
+    conn: Connection, by: Actor, terms: ApprovalRequirement, *, reviewers: Sequence[UUID]
+) -> ApprovalRequirement:
+    """Return a requirement with the members who can give its approvals, the named reviewers or all others.
+
+    Raises InvalidInput at `reviewers`, Refused `approval-impossible`.
+    """
     others = await reviews.list_other_members(
         conn, by.customer_id, than=await reviews.users_behind(conn, by.user_id, by.client_id)
     )
     able = rules.find_candidates(others, terms, named=(), needs=rules.MAY_APPROVE)
-    _check_reviewers(content, able, terms=terms)
-    candidates = {each: able[each] for each in content.reviewers or able}
+    _check_reviewers(reviewers, able, terms=terms)
+    candidates = {each: able[each] for each in reviewers or able}
     blocker = rules.find_blocker(terms, candidates, approvals=0)
     if blocker is not None:
         raise Refused("approval-impossible", blocker)
     return msgspec.structs.replace(terms, candidates=candidates)
 
 
-def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: ApprovalRequirement) -> None:
+def _check_reviewers(reviewers: Sequence[UUID], able: Container[UUID], *, terms: ApprovalRequirement) -> None:
     """Raise InvalidInput unless the named reviewers may approve and are numerous enough."""
     wrong = [
         FieldError(("reviewers", place), "must be an active member who may approve this", "value_error")
-        for place, member_id in enumerate(content.reviewers)
+        for place, member_id in enumerate(reviewers)
         if member_id not in able
     ]
-    if not wrong and content.reviewers and len(content.reviewers) < terms.required:
+    if not wrong and reviewers and len(reviewers) < terms.required:
         needed = f"must name {terms.required} members or more, or none: it needs that many approvals"
         wrong = [FieldError(("reviewers",), needed, "too_short")]
     if wrong:
         raise InvalidInput(wrong)
 
 
-async def check_requester(conn: Connection, request: TransferRequest) -> None:
+async def check_requester(conn: Connection, request: StoredRequest) -> None:
     """Raise Refused `approval-impossible` when the requester of a transfer may no longer make it."""
     for blocker in (await reviews.find_requester_blockers(conn, request.customer_id, [request])).values():
         raise Refused("approval-impossible", blocker)
@@ -278,12 +294,12 @@ async def _check_id(conn: Connection, request_id: UUID) -> None:
 async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) -> TransferRequest:
     """Return the request that has this id, if it was created with the same content."""
     found = await TRANSFER_REQUESTS.find(conn, by.customer_id, content.request_id, now=by.now)
-    if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
+    if found is None or found.asked != fingerprint_of(content) or found.member_id != by.member_id:
         raise Refused("duplicate-id", "Another transfer, or request, already has this id.")
     return found
 
 
-def _fingerprint(content: RequestContent) -> bytes:
+def fingerprint_of(content: RequestContent) -> bytes:
     """Return the hash of the content as sent, independent of later changes."""
     optional = (content.wire_instructions, content.schedule, content.must_be_approved)
     also = [each for each in optional if each is not UNSET]

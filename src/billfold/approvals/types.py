@@ -167,7 +167,7 @@ class TransferRequest(StoredRequest, frozen=True, kw_only=True):
 
     `execution` and `reason` are those of the approved transfer, `paid` is the amount moved and `fee` the
     wire fee. A series has a state, the last of its days that was handled, and the time of the next; each of its runs
-    has its `series_id` and the day of the rule.
+    has its `series_id` and the day of the rule, and each row of a batch its `batch_id`.
     """
 
     type: TransferType
@@ -184,6 +184,7 @@ class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     next_run_at: datetime | None = None
     series_id: UUID | None = None
     run_on: date | None = None
+    batch_id: UUID | None = None
 
     @property
     @override

@@ -183,6 +183,14 @@ class StatementPayload(msgspec.Struct, frozen=True, kw_only=True):
     statement_id: UUID
 
 
+class BatchPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A batch that has ended: how many of its rows were carried out, and how many were not."""
+
+    batch_id: UUID
+    completed: int
+    failed: int
+
+
 class ReportPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request for a report. `report_id` is omitted until there is a report."""
 
@@ -295,6 +303,16 @@ SERIES_RUN_FAILED = _for_customers(
     "transfers.series.run.failed",
     "A transfer of a series could not be made, and nothing moved.",
     msgspec.structs.replace(_series_run, reason="INSUFFICIENT_FUNDS"),
+)
+BATCH_COMPLETED = _for_both(
+    "batches.completed",
+    "All rows of a batch have a result.",
+    BatchPayload(batch_id=_TRANSFER, completed=998, failed=2),
+)
+BATCH_FAILED = _for_both(
+    "batches.failed",
+    "An atomic batch was refused, and nothing moved.",
+    BatchPayload(batch_id=_TRANSFER, completed=0, failed=1000),
 )
 HOLD_CREATED = _for_both(
     "hold.created",

@@ -67,7 +67,7 @@ def check_json(body: bytes) -> None:
     if body.count(b",") >= ITEMS_MAX:
         _check_size(decoded, ())
     if _MAYBE_WRONG.search(body):
-        _check_texts(decoded)
+        check_texts(decoded)
 
 
 def _depth(body: bytes) -> int:
@@ -84,7 +84,8 @@ def _check_size(value: object, place: tuple[str | int, ...]) -> None:
         _check_size(each, (*place, step))
 
 
-def _check_texts(decoded: object) -> None:
+def check_texts(decoded: object) -> None:
+    """Raise InvalidInput at `body` for texts that a database cannot hold, or that are mistaken for others."""
     texts = list(texts_in(decoded, ()))
     if any(_HALF.search(text) for _, text in texts):
         raise malformed("A text in it has half of a surrogate pair.")
@@ -370,7 +371,7 @@ def convert(values: Mapping[str, Any], declared: Any) -> Any:  # noqa: ANN401 - 
     """Return a body whose fields are known by name as its declared type. Raises InvalidInput at `body`."""
     body = msgspec.to_builtins(values)
     _check_size(body, ())
-    _check_texts(body)
+    check_texts(body)
     try:
         converted = msgspec.convert(body, declared)
     except msgspec.ValidationError:

@@ -5,7 +5,8 @@ changes books and returns the outcome, a JSON-ready dict from which the answer i
 A rule that refuses raises `Refused`; a book that is not loaded raises `Missing`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
@@ -14,10 +15,12 @@ import msgspec
 
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.notes import Note, attach_note
+from billfold.ledger.book.postings import CommandEntry, Fingerprint
 from billfold.ledger.context import Context
 from billfold.ledger.effects import effect_of
 from billfold.ledger.types import Origin
-from billfold.platform.errors import Refused
+from billfold.platform.database.rows import stored_name
+from billfold.platform.errors import InvariantError, Refused
 from billfold.platform.ids import command_id
 
 Outcome = dict[str, Any]
@@ -145,6 +148,37 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         names = self.audit.fields if self.audit else ()
         fields = {name: getattr(self, name) for name in names}
         return {name: value for name, value in fields.items() if value is not None}
+
+
+def add_command_row(book: Book, command: Command, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
+    """Add the row of a command that was decided to the draft: its caller, key and outcome, and what it left."""
+    fingerprints = book.draft.take(Fingerprint)
+    if fingerprints:
+        outcome["proves"] = _proved(fingerprints)
+    book.draft.add(
+        CommandEntry(
+            customer_id=book.customer_id,
+            command_id=command.command_id,
+            caller=command.caller,
+            key=command.key,
+            kind=type(command).__name__,
+            request_hash=command.request_hash,
+            accepted=accepted,
+            outcome=msgspec.json.encode(outcome).decode(),
+            version=book.version + 1,
+            booked_at=now,
+        )
+    )
+
+
+def _proved(fingerprints: Sequence[Fingerprint]) -> dict[str, dict[str, str]]:
+    """Return the fingerprints of the rows a command leaves, by table and id."""
+    proved: dict[str, dict[str, str]] = {}
+    for row, key, value in fingerprints:
+        if not row.fingerprinted:
+            raise InvariantError(f"{row.__name__} is not fingerprinted.")
+        proved.setdefault(stored_name(row.table), {})[str(key)] = value
+    return proved
 
 
 def decides(*kinds: type[Command]) -> Callable[[Rule], Rule]:

@@ -85,7 +85,7 @@ def _of_all(row: Record) -> str:
 AUDITED_TABLES = tuple(
     FingerprintedTable(table, key, left_by, proof_of=_of_all, log=_ENTRIES)
     for left_by, tables in (
-        ("'transfer_request', 'authorization_request', 'customer'", KEYS),
+        ("'transfer_request', 'authorization_request', 'batch', 'customer'", KEYS),
         (
             "'application'",
             {

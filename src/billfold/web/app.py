@@ -89,7 +89,7 @@ class PageMiddleware:
         handler: Any = scope["route_handler"]
         takes_file = handler.opt.get("takes_file", False) and is_file_form(raw)
         if not takes_file:
-            raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
+            raw.body = await read_body(raw, receive, handler.opt.get("body_bytes_max", BODY_BYTES_MAX))
         raw.check_encoding()
         page = scope["state"][_CONTEXT] = PageContext(self._server, raw, receive)
         page.session = await patiently(lambda: store.find_session(pool, page.vault, page.cookie_hash, now=page.now))

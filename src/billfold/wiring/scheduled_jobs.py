@@ -14,10 +14,11 @@ from billfold.accounts.holds.commands import EXPIRY_JOB as HOLD_EXPIRY_JOB
 from billfold.accounts.holds.worker import expire_hold
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers, types
-from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.series import worker as series_worker
 from billfold.approvals.store.requests import report_transfer_request, run_expiry_job
 from billfold.audit.seals import AuditSealer
+from billfold.batches import worker as batch_worker
+from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH
 from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
 from billfold.events.changes import LIMITS_CHANGED, STATEMENT_MADE, report_limits, report_statement
 from billfold.events.email.outbox import EmailSender
@@ -100,7 +101,7 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             ACH_WINDOW: outbound.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
             VERIFICATION_EXPIRY: expire_verification,
             **_approval_jobs(),
-            CLOSED_JOB: run_closed_job,
+            CLOSED_JOB: batch_worker.run_closed_job,
             CHECK_JOB: decisions.run_check_job,
             REPORT_JOB: decisions.run_report_job,
             APPROVE_JOB: run_approve_job,
@@ -130,6 +131,8 @@ def _approval_jobs() -> JobRunners:
         types.RUN_SERIES: series_worker.run_series,
         types.REPORT_SERIES: series_worker.report,
         types.REPORT_TRANSFER_REQUEST: report_transfer_request,
+        RUN_BATCH: batch_worker.run_batch,
+        EXPIRE_BATCH: batch_worker.expire_batch,
         **dict.fromkeys(_EXPIRIES, run_expiry_job),
     }
 

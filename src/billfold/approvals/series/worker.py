@@ -27,6 +27,7 @@ from billfold.approvals.types import (
     ApprovalRequirement,
     SeriesState,
     Status,
+    StoredRequest,
     TransferRequest,
 )
 from billfold.audit.record import AuditedAction, audited
@@ -112,7 +113,7 @@ async def _make(
     now: datetime,
 ) -> None:
     """Insert the request of a run, APPROVED, or with the reason why nothing moves, or waiting for its own approval."""
-    by = _actor_of(bank, series, now)
+    by = bank_for(bank, series, now, name="A schedule")
     content = _content_of(bank, series, run.day)
     terms, status = msgspec.structs.replace(series.terms, required=0), _APPROVED
     reason: str | None = run.skipped
@@ -169,18 +170,18 @@ async def _required_approvals(
     return await transfer_requests.required_approvals(conn, by, content), "PENDING"
 
 
-def _actor_of(bank: Bank, series: TransferRequest, now: datetime) -> Actor:
-    """Return the bank as the actor who makes a run in the name of the requester of the series."""
+def bank_for(bank: Bank, request: StoredRequest, now: datetime, *, name: str) -> Actor:
+    """Return the bank as the actor who makes what was approved, in the name of its requester."""
     return Actor(
         pool=bank.pool,
         vault=bank.vault,
-        customer_id=series.customer_id,
-        member_id=series.member_id,
-        user_id=series.user_id,
-        client_id=series.client_id,
+        customer_id=request.customer_id,
+        member_id=request.member_id,
+        user_id=request.user_id,
+        client_id=request.client_id,
         role="INITIATOR",
         scopes=None,
-        name="A schedule",
+        name=name,
         origin=Origin.system(),
         now=now,
         business_date=bank.calendars.business_date(now),

@@ -1,8 +1,7 @@
 """Approval rules and MFA policy of a customer. Each write leaves the row's fingerprint in the audit log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
-from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -23,6 +22,7 @@ KEYS = {
     "review": ("request_id", "review_no"),
     "approval_rule": ("rule_id",),
     "dual_control": ("customer_id",),
+    "batch": ("request_id",),
 }
 """Table -> the columns that identify a row among the customer's."""
 
@@ -69,19 +69,22 @@ _LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at,
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _STEP_UP = "SELECT step_up FROM dual_control WHERE customer_id = $1"
-_LOCK_CAP = "SELECT 1 FROM approval_rule WHERE customer_id = $1 AND rule_id = $2 FOR UPDATE"
-_USED = """
-SELECT coalesce(sum(q.amount), 0)::bigint
-  FROM transfer_request q
-  LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
-  LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
- WHERE q.rule_id = $1 AND q.business_date = $2 AND q.request_id <> $3
-   AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL AND q.series_state IS NULL
-   AND t.status IS DISTINCT FROM 'REJECTED' AND w.status IS DISTINCT FROM 'REJECTED'
+# All of them, in one order, so that two transactions never wait for each other.
+_LOCK_CAPS = """
+SELECT 1 FROM approval_rule WHERE customer_id = $1 AND daily_cap IS NOT NULL ORDER BY rule_id FOR UPDATE
 """
-
-
-_NONE = UUID(int=0)
+_USED = """
+SELECT (SELECT coalesce(sum(q.amount), 0) FROM transfer_request q
+          LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
+          LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
+         WHERE q.customer_id = $1 AND q.rule_id = $2 AND q.business_date = $3 AND q.request_id <> ALL($4)
+           AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL AND q.series_state IS NULL
+           AND t.status IS DISTINCT FROM 'REJECTED' AND w.status IS DISTINCT FROM 'REJECTED')::bigint
+       + (SELECT coalesce(sum(r.amount), 0) FROM batch_row r
+            JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
+           WHERE r.customer_id = $1 AND r.rule_id = $2 AND b.business_date = $3 AND r.object_id <> ALL($4)
+             AND r.state = 'WAITING' AND b.status IN ('PENDING', 'APPROVED'))::bigint
+"""
 
 
 async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
@@ -103,27 +106,57 @@ async def get_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule:
     return found
 
 
+class DailyCaps:
+    """The caps of the rules on one day, and how much of each is used; locked until the transaction ends.
+
+    What the requests in `except_for` use does not count: their amounts are taken here.
+    """
+
+    def __init__(self, conn: Connection, customer_id: UUID, day: date, *, except_for: Sequence[UUID]) -> None:
+        self._conn = conn
+        self._key = customer_id
+        self._rest = (day, list(except_for))
+        self._used: dict[UUID, int] = {}
+
+    async def take(self, rule: Rule, amount: int) -> bool:
+        """Use an amount of the cap of a rule; False if it does not have so much left."""
+        if rule.daily_cap is None:
+            return True
+        if not self._used:
+            await self._conn.execute(_LOCK_CAPS, self._key)
+        if rule.rule_id not in self._used:
+            self._used[rule.rule_id] = await read_used(self._conn, self._key, rule, *self._rest)
+        if self._used[rule.rule_id] + amount > rule.daily_cap:
+            return False
+        self._used[rule.rule_id] += amount
+        return True
+
+
 async def requirement_for_transfer(
     conn: Connection, customer_id: UUID, *, type_: str, amount: int, day: date, request_id: UUID
 ) -> ApprovalRequirement:
-    """Return the approvals that a transfer requires.
-
-    The daily cap of a rule stays locked until the transaction ends. When it is used up,
-    the next rule that requires more approvals decides. Raises Refused `amount-not-allowed`
-    if no such rule exists.
-    """
+    """Return the approvals that a transfer requires. Raises as `requirement_under`."""
     rules = await list_rules(conn, customer_id)
+    caps = DailyCaps(conn, customer_id, day, except_for=[request_id])
+    return await requirement_under(rules, caps, type_=type_, amount=amount)
+
+
+async def requirement_under(rules: Sequence[Rule], caps: DailyCaps, *, type_: str, amount: int) -> ApprovalRequirement:
+    """Return the approvals that a transfer requires under the rules of its customer.
+
+    When the daily cap of a rule is used up, the next rule that requires more approvals decides. Raises Refused
+    `amount-not-allowed` if no such rule exists.
+    """
     ranked = matching_rules(rules, "TRANSFER", type_=type_, amount=amount)
     if not ranked:
         return DEFAULT_REQUIREMENT
     first = ranked[0]
-    has_room = partial(_has_room, conn, customer_id, amount=amount, day=day, request_id=request_id)
-    if await has_room(first):
+    if await caps.take(first, amount):
         return requirement_of(first)
     by_id = {each.rule_id: each for each in ranked}
     for terms in stricter_requirements(ranked, first):
         rule = None if terms.rule_id is None else by_id[terms.rule_id]
-        if rule is None or await has_room(rule):
+        if rule is None or await caps.take(rule, amount):
             return terms
     raise Refused(
         "amount-not-allowed",
@@ -167,18 +200,11 @@ async def set_step_up(audited_action: AuditedAction, customer_id: UUID, *, requi
     await insert(audited_action, "dual_control", replace=True, customer_id=customer_id, step_up=required)
 
 
-async def _has_room(
-    conn: Connection, customer_id: UUID, rule: Rule, *, amount: int, day: date, request_id: UUID
-) -> bool:
-    if rule.daily_cap is None:
-        return True
-    await conn.execute(_LOCK_CAP, customer_id, rule.rule_id)
-    return await read_used(conn, rule, day, request_id) + amount <= rule.daily_cap
-
-
-async def read_used(conn: Db, rule: Rule, day: date, request_id: UUID = _NONE) -> int:
-    """Return the cents of a business day that count towards the cap of a rule, except those of a request."""
-    return int(await conn.fetchval(_USED, rule.rule_id, day, request_id))
+async def read_used(
+    conn: Db, customer_id: UUID, rule: Rule, day: date, except_for: Sequence[UUID] = ()
+) -> int:
+    """Return the cents of a business day that count towards the cap of a rule, except those of these requests."""
+    return int(await conn.fetchval(_USED, customer_id, rule.rule_id, day, list(except_for)))
 
 
 def _rule_of(row: Record) -> Rule:

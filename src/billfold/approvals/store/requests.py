@@ -256,10 +256,15 @@ async def transactions_of(
 
 async def run_expiry_job(bank: Bank, job: ScheduledJob) -> None:
     """Record that a request has expired; a decided one is not changed."""
+    if job.kind == TRANSFER_REQUESTS.expiry_job:
+        await expire(TRANSFER_REQUESTS, bank, job)
+    else:
+        await expire(AUTHORIZATION_REQUESTS, bank, job)
+
+
+async def expire(kind: RequestKind[RequestType], bank: Bank, job: ScheduledJob) -> None:
+    """Record that a request of a kind has expired; a decided one is not changed."""
     assert job.customer_id is not None
-    kind: RequestKind[approval_types.TransferRequest] | RequestKind[approval_types.AuthorizationRequestRow] = (
-        TRANSFER_REQUESTS if job.kind == TRANSFER_REQUESTS.expiry_job else AUTHORIZATION_REQUESTS
-    )
     await kind.update_by_bank(
         bank,
         job.customer_id,

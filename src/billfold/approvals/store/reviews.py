@@ -15,7 +15,15 @@ import msgspec
 from billfold.approvals import rules
 from billfold.approvals.store.approval_rules import write
 from billfold.approvals.store.requests import RequestKind, RequestType
-from billfold.approvals.types import Actor, Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict
+from billfold.approvals.types import (
+    Actor,
+    AuthorizationRequestRow,
+    Reviewer,
+    ReviewRow,
+    Status,
+    StoredRequest,
+    Verdict,
+)
 from billfold.audit.record import AuditedAction
 from billfold.identity.members import store
 from billfold.identity.users.contact_details import USERS
@@ -195,11 +203,11 @@ async def _find_blockers(
 
 
 async def find_requester_blockers(conn: Db, customer_id: UUID, requests: Iterable[StoredRequest]) -> dict[UUID, str]:
-    """Return the transfer requests whose requester may no longer make them, by id, with the reason.
+    """Return the transfers and batches whose requester may no longer make them, by id, with the reason.
 
     Sensitive changes are checked for that when they are applied.
     """
-    transfers = [each for each in requests if isinstance(each, TransferRequest)]
+    transfers = [each for each in requests if not isinstance(each, AuthorizationRequestRow)]
     rows = await conn.fetch(_ROLES, customer_id, [each.member_id for each in transfers]) if transfers else []
     roles: dict[UUID, Role] = {row["member_id"]: row["role"] for row in rows}
     found = {each.request_id: rules.find_requester_blocker(roles.get(each.member_id)) for each in transfers}

@@ -82,9 +82,15 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
 
     # -- undo ---------------------------------------------------------------------
 
-    def savepoint(self) -> None:
-        """Save this state; `undo` restores it."""
-        self._savepoint = Savepoint(self.draft.lengths(), _numbers(self))
+    def savepoint(self) -> Savepoint | None:
+        """Save this state; `undo` restores it. Return the savepoint before, for `undo_to`."""
+        earlier, self._savepoint = self._savepoint, Savepoint(self.draft.lengths(), _numbers(self))
+        return earlier
+
+    def undo_to(self, earlier: Savepoint | None) -> None:
+        """Undo, and make the savepoint before this one that of the next `undo`."""
+        self.undo()
+        self._savepoint = earlier
 
     def undo(self) -> None:
         """Restore everything to `savepoint`."""

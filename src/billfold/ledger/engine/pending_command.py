@@ -13,12 +13,10 @@ from asyncpg import Record
 
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.notes import note_reference
-from billfold.ledger.book.postings import CommandEntry, Fingerprint
-from billfold.ledger.commands import Command, Missing, Outcome, Reference
+from billfold.ledger.commands import Command, Missing, Outcome, Reference, add_command_row
 from billfold.ledger.context import Context
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.database.rows import stored_name
 from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
 from billfold.platform.telemetry.tracing import tracing
 
@@ -112,34 +110,8 @@ class PendingCommand:
 
 def record_outcome(book: Book, job: PendingCommand, outcome: Outcome, now: datetime, *, accepted: bool) -> None:
     """Write the command's row: caller, key and outcome."""
-    command, job.outcome = job.command, outcome
-    fingerprints = book.draft.take(Fingerprint)
-    if fingerprints:
-        outcome["proves"] = _proved(fingerprints)
-    book.draft.add(
-        CommandEntry(
-            customer_id=book.customer_id,
-            command_id=job.command_id,
-            caller=command.caller,
-            key=command.key,
-            kind=type(command).__name__,
-            request_hash=command.request_hash,
-            accepted=accepted,
-            outcome=msgspec.json.encode(outcome).decode(),
-            version=book.version + 1,
-            booked_at=now,
-        )
-    )
-
-
-def _proved(fingerprints: Sequence[Fingerprint]) -> dict[str, dict[str, str]]:
-    """Return the fingerprints of the rows a command leaves, by table and id."""
-    proved: dict[str, dict[str, str]] = {}
-    for row, key, value in fingerprints:
-        if not row.fingerprinted:
-            raise InvariantError(f"{row.__name__} is not fingerprinted.")
-        proved.setdefault(stored_name(row.table), {})[str(key)] = value
-    return proved
+    job.outcome = outcome
+    add_command_row(book, job.command, outcome, now, accepted=accepted)
 
 
 def answer_from_outcome(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:

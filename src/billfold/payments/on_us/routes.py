@@ -106,13 +106,10 @@ async def create_on_us_transfer(
     Moves money or bills. A transfer that the bank cannot make is REJECTED with a reason and moves
     nothing.
     """
-    data = schemas.with_amount(data)
-    check_fields(data)
-    data = _without_default(data)
-    order = _order(data)
+    data, order = ordered(data)
     if (existing := await _find_existing(caller, bank, data.transfer_id, order=order)) is not None:
         return existing
-    command = await _command(caller, bank, data, peers=peers, order=order)
+    command = await transfer_command(caller, bank, data, peers=peers, order=order)
 
     def render(outcome: Outcome) -> schemas.OnUsTransfer:
         pockets = (command.from_pocket_id, command.to_pocket_id)
@@ -236,6 +233,14 @@ async def _find_existing(
     return await _show(bank, row)
 
 
+def ordered(data: schemas.CreateTransfer) -> tuple[schemas.CreateTransfer, TransferOrder]:
+    """Return a request in its one form, and its order. Raises InvalidInput."""
+    data = schemas.with_amount(data)
+    check_fields(data)
+    data = _without_default(data)
+    return data, _order(data)
+
+
 def _order(data: schemas.CreateTransfer) -> TransferOrder:
     return TransferOrder(
         counterparty_id=data.counterparty_id,
@@ -250,9 +255,10 @@ def _order(data: schemas.CreateTransfer) -> TransferOrder:
     )
 
 
-async def _command(
+async def transfer_command(
     caller: Caller, bank: Bank, data: schemas.CreateTransfer, *, peers: PeerLookup, order: TransferOrder
 ) -> TransferOnUs:
+    """Return the command of a transfer. Raises NotFound, Refused for what it references."""
     payer, from_pocket = await _resolve_account(caller, bank, "from_account", account=data.from_account)
     payee, to_pocket, addresses, seen = await _destination(caller, bank, peers, data=data, origin=(payer, from_pocket))
     _check_direction(caller, data, payer, payee=payee)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -65,10 +66,26 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     await require_feature(bank.pool, owner, WIRES_FEATURE)
     note = await note_fields(bank, owner, TRANSFER, data, noted=data.wire_id)
     data = msgspec.structs.replace(await _seal_instructions(bank, owner, with_amount(data)), **sealed_note(note))
-    request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
+    request = _request_text(pocket_id, data)
     if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is not None:
         return existing
-    command = SendWire(
+    command = await wire_command(caller, bank, owner, pocket_id=pocket_id, data=data, **note)
+    try:
+        answer = await bank.engine.submit(command)
+    except Refused:
+        # The same wire, sent under another key at the same time, was made first.
+        if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is None:
+            raise
+        return existing
+    return await _read_wire(bank, owner, UUID(answer.outcome["wire_id"]))
+
+
+async def wire_command(
+    caller: Caller, bank: Bank, owner: UUID, *, pocket_id: UUID, data: CreateWire, **note: Any
+) -> SendWire:
+    """Return the command of a wire whose instructions are sealed. Raises InvalidInput for its amount."""
+    data = with_amount(data)
+    return SendWire(
         **caller.command_fields(owner),
         **note,
         references=(data.counterparty_id, *([data.hold_id] if data.hold_id else ())),
@@ -82,16 +99,12 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
         end_to_end_identification=data.end_to_end_identification,
         created_by=data.created_by,
         unverified_wires=UNVERIFIED_WIRES_FEATURE in await list_features(bank.pool, owner),
-        request=request,
+        request=_request_text(pocket_id, data),
     )
-    try:
-        answer = await bank.engine.submit(command)
-    except Refused:
-        # The same wire, sent under another key at the same time, was made first.
-        if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is None:
-            raise
-        return existing
-    return await _read_wire(bank, owner, UUID(answer.outcome["wire_id"]))
+
+
+def _request_text(pocket_id: UUID, data: CreateWire) -> str:
+    return msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
 
 
 @get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",))

@@ -186,6 +186,21 @@ TRANSFERS = (
         remedy="Create a bank portal for the pocket, then try again.",
     ),
     Problem(
+        "batch-not-pending",
+        409,
+        "The batch is already decided",
+        meaning="The batch has been approved, denied, cancelled, or has expired.",
+        remedy="Read the batch; to move the money after all, create a new one.",
+    ),
+    Problem(
+        "batch-refused",
+        422,
+        "A row of the batch is refused",
+        meaning="The batch is carried out all or none, and at least one of its rows cannot be. Nothing moved.",
+        remedy="Read the rows: each that was refused has its own problem. Correct these, or send the batch with the "
+        "mode `INDEPENDENT`.",
+    ),
+    Problem(
         "transfer-request-not-pending",
         409,
         "The request is already decided",

@@ -21,6 +21,8 @@ from billfold.approvals.transfer_requests_routes import (
     get_transfer_request,
     list_transfer_requests,
 )
+from billfold.batches.routes import list_batches
+from billfold.batches.schemas import ShownBatch
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
@@ -158,6 +160,8 @@ async def show_approvals(company: InCompany) -> PageResponse:
     names = await names_of_pockets(company, [key for each in transfers for key in pockets_of(each) if key])
     items = [_of_transfer(company, each, names) for each in reversed(transfers)]
     items += [_of_change(company, each) for each in reversed(changes.items)]
+    batches = (await company.api.get(list_batches, limit=BATCH_MAX)).items
+    items += [_of_batch(company, each) for each in batches if each.status == "PENDING"]
     items.sort(key=lambda each: each.since)
     shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
     counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
@@ -207,6 +211,38 @@ def _of_change(company: Company, request: AuthorizationRequest) -> QueuedRequest
     path = f"{company.path}/approvals/changes/{request.id}"
     return _item(
         company, request, path=path, sentence=sentence_of_change(request), description="", amount="", cents=None
+    )
+
+
+def _of_batch(company: Company, batch: ShownBatch) -> QueuedRequest:
+    approval = batch.approval
+    assert approval is not None
+    held = sum(each.decision == "APPROVED" and not each.is_void for each in approval.reviews)
+    return QueuedRequest(
+        id=batch.id,
+        path=f"{company.path}/batches/{batch.id}",
+        sentence=f"Batch of {batch.rows.total} transfers",
+        description="all rows or none" if batch.mode == "ATOMIC" else "each row by itself",
+        amount=batch.amount.formatted,
+        cents=None,
+        requested_by=f"{approval.requested_by.first_name} {approval.requested_by.last_name}".strip(),
+        since=batch.time_created,
+        progress=f"{held} of {approval.required_approvals}",
+        blocked=approval.blocked_reason,
+        is_mine=may_decide_batch(company, batch),
+    )
+
+
+def may_decide_batch(company: Company, batch: ShownBatch) -> bool:
+    """Tell whether the visitor could decide a batch, as far as its content tells."""
+    own, approval = company.own.member_id, batch.approval
+    assert approval is not None
+    return (
+        batch.status == "PENDING"
+        and company.may("transfers.approve")
+        and approval.requested_by.member_id != own
+        and (not approval.reviewers or own in {each.member_id for each in approval.reviewers})
+        and not any(each.reviewer.member_id == own and not each.is_void for each in approval.reviews)
     )
 
 

@@ -1,0 +1,33 @@
+"""Commands of a batch: its rows as one, and the report of its end."""
+
+from typing_extensions import override
+
+from billfold.ledger.commands import Command, Reference
+
+
+class CommandList(Command, frozen=True, kw_only=True):
+    """Carry out commands in their order, all or none.
+
+    Its customers and references include those of the parts. The parts need no identifiers, leave no audit entry and
+    carry no notes.
+    """
+
+    needs_identifiers = False
+
+    parts: tuple[Command, ...]
+
+    @property
+    @override
+    def reads(self) -> tuple[Reference, ...]:
+        """The kinds of the references of all parts."""
+        return tuple(dict.fromkeys(kind for part in self.parts for kind in part.reads))
+
+
+class ReportBatch(Command, frozen=True, kw_only=True):
+    """Report the end of a batch, which is the key, with the numbers of its rows; `refused` if it was refused as one."""
+
+    needs_identifiers = False
+
+    completed: int
+    failed: int
+    refused: bool

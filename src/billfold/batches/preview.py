@@ -1,0 +1,85 @@
+"""Previews a batch of members without writing anything: what is wrong with rows, the approval, and the Pockets."""
+
+from collections.abc import Mapping
+from typing import Final
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.store import get_pocket
+from billfold.approvals.batch_preview import joined
+from billfold.approvals.execute_transfers import run_in_order
+from billfold.approvals.transfer_orders import RequestContent
+from billfold.approvals.transfer_preview import TransferPreview, preview_of_run, render_preview
+from billfold.approvals.types import Actor, ApprovalRequirement
+from billfold.batches import members
+from billfold.batches.members import NewBatch
+from billfold.batches.types import RowProblem
+from billfold.ledger.bank import Bank
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.dry_run import DryRun
+from billfold.platform.errors import BillfoldError
+
+RUN_MAX: Final = 200
+"""The most rows that are run for a preview: a request must not keep others waiting."""
+
+
+class PocketPreview(msgspec.Struct, kw_only=True):
+    """The effect of the rows that one Pocket pays, as if they were one transfer."""
+
+    pocket_id: UUID
+    payments: int
+    preview: TransferPreview
+
+
+class FoundInBatch(msgspec.Struct, kw_only=True):
+    """The problems of rows by their numbers, the approval of the list, and the Pockets that pay."""
+
+    problems: dict[int, list[RowProblem]]
+    amount: int
+    terms: ApprovalRequirement | None
+    pockets: list[PocketPreview]
+
+
+async def preview(bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -> FoundInBatch:
+    """Preview a batch. Raises Refused `approval-impossible`, InvalidInput at `reviewers`."""
+    contents, found = await members.read_contents(bank, by, customer, new)
+    problems = {row.number: list(row.problems) for row in new.rows if row.problems}
+    problems |= {number: [each] for number, each in found.items()}
+    terms: ApprovalRequirement | None = None
+    async with bank.pool.acquire() as conn:
+        async with conn.transaction():
+            required = await members.requirements_of(conn, by, contents)
+            kept = [each for each in required.values() if not isinstance(each, BillfoldError)]
+            terms = await members.requirement_of_all(conn, by, kept, new.reviewers) if kept else None
+        refused = {n: each for n, each in required.items() if isinstance(each, BillfoldError)}
+        pockets, not_paid = await _run(bank, by.customer_id, contents) if len(contents) <= RUN_MAX else ([], {})
+    for number, error in (refused | not_paid).items():
+        problems.setdefault(number, []).append(members.problem_from(error))
+    amount = sum(content.amount for content in contents.values())
+    return FoundInBatch(problems=problems, amount=amount, terms=terms, pockets=pockets)
+
+
+async def _run(
+    bank: Bank, customer_id: UUID, contents: Mapping[int, RequestContent]
+) -> tuple[list[PocketPreview], dict[int, BillfoldError]]:
+    """Return the effect of the rows on the Pockets that pay, and the rows that would be refused now."""
+    async with (
+        bank.pool.acquire() as conn,
+        conn.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        runs = await run_in_order(bank, conn, list(contents.values()), customer_id=customer_id)
+        effects = []
+        for pocket_id in dict.fromkeys(content.pocket_id for content in contents.values()):
+            paid = [
+                (content, run)
+                for content in contents.values()
+                if content.pocket_id == pocket_id and isinstance(run := runs[content.request_id], DryRun)
+            ]
+            if paid:
+                stored = await get_pocket(conn, customer_id, pocket_id)
+                whole = joined([preview_of_run(run, content, stored, terms=None) for content, run in paid])
+                shown = render_preview(whole, bank, {})
+                effects.append(PocketPreview(pocket_id=pocket_id, payments=len(paid), preview=shown))
+    refused = {n: run for n, each in contents.items() if isinstance(run := runs[each.request_id], BillfoldError)}
+    return effects, refused

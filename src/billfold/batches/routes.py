@@ -1,0 +1,194 @@
+"""Batches of both APIs: created, read with their progress and rows; approved by members of a customer."""
+
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
+from billfold.approvals.schemas import DecideTransferRequest
+from billfold.approvals.store.requests import RequestKind
+from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses
+from billfold.approvals.transfer_preview import render_approval
+from billfold.approvals.transfer_requests_routes import CREATIONS_PER_SECOND, unique_reviewers
+from billfold.batches import members, partners, rows
+from billfold.batches.members import NewBatch
+from billfold.batches.preview import preview
+from billfold.batches.schemas import (
+    BatchPreview,
+    CreateBatch,
+    RowProblems,
+    ShownBatch,
+    ShownBatchRow,
+    render_batch,
+    render_row,
+)
+from billfold.batches.store import BATCHES, PARTNER_BATCHES, ROWS
+from billfold.batches.types import Batch, ReadRow
+from billfold.data_keys.keys import DataKeys
+from billfold.http.caller import Call
+from billfold.http.counts import count_second
+from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
+from billfold.http.parameters import Order, OrderedQuery, Query, page_of
+from billfold.http.schemas import CursorList, usd
+from billfold.identity.partners.caller import Caller
+from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
+from billfold.platform.errors import InvalidInput
+from billfold.platform.ids import command_id
+
+READS = with_scope("transfers.read", "transfer-requests")
+WRITES = with_scope("transfers.write", "transfer-requests")
+_CREATES = with_scope("transfers.write", "transfer-request-creations")
+_DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.approve")
+_ALL, _ONE = "/api/v1/batches/", "/api/v1/batches/{batch_id}/"
+
+
+class RowsQuery(OrderedQuery, frozen=True):
+    """The page of rows requested by a caller: from the first one on by default."""
+
+    order: Annotated[Order, Query(description="asc is by number.")] = "asc"
+
+
+@post(
+    _ALL,
+    SIGNED,
+    _CREATES,
+    moves_money=True,
+    refuses=("customer-not-open", "approval-impossible", "rate-limited"),
+)
+async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: CreateBatch) -> ShownBatch:
+    """Create batch.
+
+    Up to 1,000 transfers in one request. In the mode ATOMIC one row that is wrong refuses the request, and one that
+    the bank cannot carry out moves nothing at all; in the mode INDEPENDENT such a row fails alone. The rows are carried
+    out afterwards. In the Customer API the batch is approved as one, by the strictest rule of its rows.
+
+    The `idempotency_key` of a row is yours: a row with the same key in a later batch returns the first transfer.
+    """
+    of_partner = isinstance(caller, Caller)
+    if of_partner and data.reviewers:
+        raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfers")
+    types = partners.TYPES if of_partner else members.TYPES
+    new = NewBatch(
+        caller.new_resource_id(bank.seed),
+        data.mode,
+        _rows_in(data, types),
+        unique_reviewers(data.reviewers),
+        caller.fingerprint,
+    )
+    if isinstance(caller, Caller):
+        return render_batch(await partners.create_batch(caller, bank, new), None)
+    access = caller.access
+    counted = command_id(f"client:{access.client_id}", str(access.user_id))
+    await count_second(
+        bank.pool, counted, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=caller.wall
+    )
+    made = await members.request_batch(bank, await principal_of(caller, bank), await caller.customer(bank), new)
+    return await _shown(bank, made)
+
+
+@post(f"{_ALL}preview/", WRITES, status=200, refuses=("customer-not-open", "approval-impossible"))
+async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -> BatchPreview:
+    """Preview batch.
+
+    Returns the effect of a batch if it were carried out now, what is wrong with its rows, and the approval that it
+    needs. The body is that of the request. Nothing is written, and prices change until it is carried out.
+    """
+    sent = _rows_in(data, members.TYPES)
+    new = NewBatch(
+        member.new_resource_id(bank.seed), data.mode, sent, unique_reviewers(data.reviewers), member.fingerprint
+    )
+    found = await preview(bank, await principal_of(member, bank), await member.customer(bank), new)
+    others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
+    return BatchPreview(
+        rows=len(sent),
+        amount=usd(found.amount),
+        problems=[RowProblems(number=number, problems=each) for number, each in sorted(found.problems.items())],
+        approval=None
+        if found.terms is None
+        else render_approval(found.terms, {each.member_id: each for each in others}),
+        pockets=found.pockets,
+    )
+
+
+def _rows_in(data: CreateBatch, types: frozenset[str]) -> list[ReadRow]:
+    if (data.rows is None) == (data.csv is None):
+        raise InvalidInput.at("body", "rows", msg="exactly one of rows and csv")
+    return rows.read_csv(data.csv, types) if data.csv is not None else rows.read_rows(data.rows or (), types)
+
+
+@get(_ALL, SIGNED, READS)
+async def list_batches(caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery) -> CursorList[ShownBatch]:
+    """List batches.
+
+    Newest first.
+    """
+    kind, owner = _kind_of(caller)
+    page = await wanted.read(bank, kind.listed, owner, caller.now, scope=f"batches:{caller.key_owner}", filters=owner)
+    return page_of(page, await _shown_all(bank, page.items))
+
+
+@get(_ONE, SIGNED, READS)
+async def get_batch(caller: Caller | CustomerCaller, bank: Bank, batch_id: UUID) -> ShownBatch:
+    """Get batch.
+
+    Returns a batch with its progress.
+    """
+    kind, owner = _kind_of(caller)
+    return await _shown(bank, await kind.get(bank.pool, owner, batch_id, now=caller.now))
+
+
+@get(f"{_ONE}rows/", SIGNED, READS)
+async def list_batch_rows(
+    caller: Caller | CustomerCaller, bank: Bank, batch_id: UUID, wanted: RowsQuery
+) -> CursorList[ShownBatchRow]:
+    """List batch rows.
+
+    Returns the rows in their order, each with its result.
+    """
+    kind, owner = _kind_of(caller)
+    batch = await kind.get(bank.pool, owner, batch_id, now=caller.now)
+    page = await wanted.read(bank, ROWS, owner, batch.request_id, scope=f"batch-rows:{batch_id}")
+    of_partner = batch.partner_id is not None
+    ring = {} if of_partner else await bank.ports[DataKeys].load(bank.pool, (owner,))
+    return page_of(page, [render_row(each, of_partner=of_partner, data_key=ring.get(owner)) for each in page.items])
+
+
+@patch(f"{_ONE}status/", _DECIDES, refuses=(*REVIEW_ERRORS, "batch-not-pending", "approval-impossible"))
+async def decide_batch(member: CustomerCaller, bank: Bank, batch_id: UUID, data: DecideTransferRequest) -> ShownBatch:
+    """Decide batch.
+
+    Approve or deny another member's batch as a whole. With the last approval its rows are carried out.
+    """
+    if data.status == "APPROVED":
+        await check_recent_authentication(member, bank)
+    return await _shown(bank, await members.decide(await principal_of(member, bank), batch_id, data.verdict))
+
+
+@delete(_ONE, WRITES, refuses=("batch-not-pending",))
+async def cancel_batch(member: CustomerCaller, bank: Bank, batch_id: UUID) -> None:
+    """Cancel batch.
+
+    The requester or an administrator can cancel it before it is decided.
+    """
+    await members.cancel(await principal_of(member, bank), batch_id)
+
+
+def _kind_of(caller: Call) -> tuple[RequestKind[Batch], UUID]:
+    """Return the batches that a caller may read, and the customer with whom they lie."""
+    if isinstance(caller, Caller):
+        return PARTNER_BATCHES, caller.own_customer_id
+    assert isinstance(caller, CustomerCaller)
+    return BATCHES, caller.customer_id
+
+
+async def _shown(bank: Bank, batch: Batch) -> ShownBatch:
+    return (await _shown_all(bank, [batch]))[0]
+
+
+async def _shown_all(bank: Bank, batches: Sequence[Batch]) -> list[ShownBatch]:
+    of_members = [each for each in batches if each.partner_id is None]
+    if not of_members:
+        return [render_batch(each, None) for each in batches]
+    state = await load_reviews(bank.pool, of_members[0].customer_id, of_members, kind=BATCHES, vault=bank.vault)
+    return [render_batch(each, state) for each in batches]

@@ -1,0 +1,112 @@
+"""A batch and its rows as stored, and what a row orders."""
+
+from datetime import date, datetime
+from typing import Annotated, Final, Literal, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.approvals.transfer_orders import Description, Instructions, Reference
+from billfold.approvals.types import ApprovalRequirement, StoredRequest
+from billfold.payments.on_us.schemas import Cents, Endpoint
+
+ROWS_MAX: Final = 1000
+BatchKind = Literal["TRANSFERS"]
+BatchMode = Literal["ATOMIC", "INDEPENDENT"]
+RowState = Literal["WAITING", "COMPLETED", "FAILED"]
+RowType = Literal[
+    "INTERNAL_REALLOCATION", "PEER_TO_PEER", "WIRE", "PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING"
+]
+BatchStatus = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED", "DENIED", "CANCELLED", "EXPIRED"]
+RUN_BATCH: Final = "batch.run"
+EXPIRE_BATCH: Final = "batch.expire"
+"""Kinds of scheduled jobs; the object is the batch."""
+
+
+class TransferRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A transfer of a batch: its fields are the columns of a CSV. `amount_usdc` is in cents."""
+
+    type: RowType
+    from_pocket_id: UUID
+    amount_usdc: Cents
+    to_pocket_id: UUID | None = None
+    counterparty_id: UUID | None = None
+    description: Description | None = None
+    end_to_end_identification: Reference | None = None
+    wire_instructions: Instructions | None = None
+    source: Endpoint | None = None
+    target: Endpoint | None = None
+    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+\Z")] | None = (
+        None
+    )
+
+
+class RowProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """The reason for which a row was not carried out: the code of a problem, and the field if it is about one."""
+
+    code: str
+    detail: str
+    field: str | None = None
+
+
+class ReadRow(NamedTuple):
+    """A row as it was sent, `number` from 1: what it orders, or why it cannot be read. `place` names it in messages."""
+
+    number: int
+    key: str | None
+    order: TransferRow | None
+    problems: tuple[RowProblem, ...]
+    place: str = ""
+
+
+class Batch(StoredRequest, frozen=True, kw_only=True):
+    """A batch. Its content lists the hashes of its rows in order; `asked` is the hash of the request as sent.
+
+    `amount` is the sum of its rows in cents. A batch of a partner lies with the partner's own customer; nobody approves
+    it. `refused` is the code with which the rows of an atomic one were refused together.
+    """
+
+    partner_id: UUID | None
+    mode: BatchMode
+    kind: BatchKind
+    asked: bytes
+    row_count: int
+    amount: int
+    business_date: date
+    completed: int
+    failed: int
+    refused: str | None
+    finished_at: datetime | None
+
+    @property
+    def shown_status(self) -> BatchStatus:
+        """The status with that of the execution."""
+        if self.status != "APPROVED":
+            return self.status
+        if self.finished_at is None:
+            return "PROCESSING"
+        return "COMPLETED" if self.refused is None else "FAILED"
+
+
+class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A row as stored. `content` is the JSON text that is approved, None if the row could not be read.
+
+    `object_id` is the id of the transfer that it makes. `terms` is the requirement of the row alone.
+    """
+
+    row_no: int
+    row_key: str | None = None
+    content: str | None = None
+    content_hash: bytes | None = None
+    object_id: UUID | None = None
+    amount: int | None = None
+    terms: ApprovalRequirement | None = None
+    state: RowState = "WAITING"
+    problem: RowProblem | None = None
+
+
+class RowResult(NamedTuple):
+    """The result of a row: COMPLETED, or FAILED for a reason."""
+
+    number: int
+    problem: RowProblem | None = None

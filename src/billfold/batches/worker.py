@@ -1,0 +1,100 @@
+"""Carries out batches: each by itself in parts, so that others come in between, or all rows in one command.
+
+A row that has a result is never run again. One that was interrupted before its result was recorded runs again, and
+its commands answer as the first time.
+"""
+
+from datetime import timedelta
+from typing import Final
+
+from billfold.approvals import authorization_requests
+from billfold.approvals.store.approval_rules import update
+from billfold.approvals.store.requests import expire
+from billfold.audit.record import audited
+from billfold.batches import carry_out, partners, store
+from billfold.batches.commands import ReportBatch
+from billfold.batches.store import BATCHES, PARTNER_BATCHES
+from billfold.batches.types import ROWS_MAX, RUN_BATCH, Batch
+from billfold.ledger import scheduler
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import Origin, ScheduledJob
+from billfold.platform.clock import wall_now
+
+ROWS_PER_PART: Final = 50
+"""Rows of one batch that are carried out together; other work comes before the next."""
+_REPORTER: Final = "batch-report"
+
+
+async def run_batch(bank: Bank, job: ScheduledJob) -> None:
+    """Carry out the next rows of an approved batch, and schedule the rest. Running it twice has no further effect."""
+    batch = await _find(bank, job)
+    if batch is None or batch.status != "APPROVED" or not bank.settings.execute_transfers:
+        return
+    if batch.finished_at is None and await _run_part(bank, batch):
+        now = await bank.now()
+        # At another instant than this one, with which it is completed: the clock of a sandbox may stand still.
+        at = now if now != job.at else now - timedelta(microseconds=1)
+        await scheduler.schedule(bank.pool, [ScheduledJob(RUN_BATCH, batch.request_id, batch.customer_id, at=at)])
+        return
+    batch = await _find(bank, job)
+    assert batch is not None
+    report = ReportBatch(
+        caller=_REPORTER,
+        key=batch.request_id,
+        customers=(batch.customer_id,),
+        completed=batch.completed,
+        failed=batch.failed,
+        refused=batch.refused is not None,
+    )
+    await bank.engine.submit(report)
+
+
+async def _find(bank: Bank, job: ScheduledJob) -> Batch | None:
+    assert job.customer_id is not None
+    key, now = (job.customer_id, job.object_id), await bank.now()
+    return await BATCHES.find(bank.pool, *key, now=now) or await PARTNER_BATCHES.find(bank.pool, *key, now=now)
+
+
+async def _run_part(bank: Bank, batch: Batch) -> bool:
+    """Carry out the next rows and record their results; return whether rows are left."""
+    rules_of = carry_out if batch.partner_id is None else partners
+    limit = ROWS_MAX if batch.mode == "ATOMIC" else ROWS_PER_PART
+    rows = await store.list_waiting(bank.pool, batch.customer_id, batch.request_id, limit=limit)
+    refused = None
+    if batch.mode == "ATOMIC":
+        results, refused = await rules_of.carry_out_all(bank, batch, rows) if rows else ([], None)
+    else:
+        results = await rules_of.carry_out_each(bank, batch, rows)
+    is_last = len(rows) < limit or batch.mode == "ATOMIC"
+    async with audited(
+        bank.pool,
+        bank.vault,
+        batch.customer_id,
+        origin=Origin.system(),
+        action="batch.finished",
+        resource=("batch", batch.request_id),
+        now=wall_now(),
+        details={"refused": refused},
+    ) as audited_action:
+        await store.record_results(audited_action.conn, batch, results)
+        if not is_last:
+            audited_action.skip()
+            return True
+        key, where = (batch.customer_id, batch.request_id), "finished_at IS NULL"
+        now = await bank.now()
+        if not await update(
+            audited_action, "batch", *key, where=where, finished_at=now, updated_at=now, refused=refused
+        ):
+            audited_action.skip()
+    return False
+
+
+async def run_closed_job(bank: Bank, job: ScheduledJob) -> None:
+    """End everything that a customer left open when it was closed, batches too."""
+    await authorization_requests.cancel_pending(BATCHES, bank, job.object_id, await bank.now())
+    await authorization_requests.run_closed_job(bank, job)
+
+
+async def expire_batch(bank: Bank, job: ScheduledJob) -> None:
+    """Record that a batch has expired; a decided one is not changed."""
+    await expire(BATCHES, bank, job)
