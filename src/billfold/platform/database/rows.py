@@ -46,7 +46,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     For `fingerprinted` rows the outcome of each command that leaves one keeps the `proof`, which `billfold verify`
     compares. The fields in `changing` are not part of it. `proof_needed` is the condition, on a row `t`, that some
-    command has left one.
+    command has left one. Of rows that `keeps_former`, each change leaves the former state, for reads as of an instant.
     """
 
     table: ClassVar[str]
@@ -55,6 +55,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     fingerprinted: ClassVar[bool] = False
     changing: ClassVar[frozenset[str]] = frozenset()
     proof_needed: ClassVar[str] = "true"
+    keeps_former: ClassVar[bool] = False
 
     @property
     def lasting(self) -> tuple[object, ...]:
