@@ -29,6 +29,9 @@ CREATE TABLE former_row (
   row          json NOT NULL,
   PRIMARY KEY (customer_id, kind, object_id, until)
 );
+-- By the journal entry that reserved the cash of a card payment.
+CREATE INDEX former_row_hold ON former_row (customer_id, ((row ->> 'hold_entry_no')::bigint))
+  WHERE kind = 'card_authorization';
 
 -- The Pockets that are there, as they have been since the last entry of their customer. What was before is not known.
 INSERT INTO pocket_version (customer_id, pocket_id, known_at, version, entry_no, status, state)

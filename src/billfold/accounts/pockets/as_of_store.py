@@ -14,6 +14,7 @@ from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import BY_OPENING, KeysetList
 from billfold.platform.errors import NotFound, Refused
 
+JOURNAL_NO_MAX = 2**63 - 1
 _COLUMNS = ("customer_id", "pocket_id", "partner_id", "type", "opened_at")
 _ROW = f"SELECT {', '.join(f'p.{name}' for name in _COLUMNS)}, p.written_no, w.was, w.state FROM pocket p"
 # The instant is $3. A pocket whose status then is not known is read, and refused.
@@ -105,14 +106,16 @@ async def list_page_as_of(
     return count, [_read(row) for row in rows]
 
 
-async def last_entry_as_of(conn: Db, customer_id: UUID, pocket_ids: Sequence[UUID], at: datetime) -> int:
-    """Return the number of the last journal entry that had moved one of these pockets, 0 for none.
+async def entries_end(conn: Db, customer_id: UUID, pocket_ids: Sequence[UUID], as_of: datetime | None) -> int:
+    """Return the number from which on journal entries of these distinct pockets were booked later, or will be.
 
-    Raises NotFound if there was none of the pockets yet.
+    Raises NotFound if one of the pockets had not been opened.
     """
-    count, last, is_unknown = await conn.fetchrow(_LAST_ENTRY, customer_id, list(pocket_ids), at)
-    if not count:
+    if as_of is None:
+        return JOURNAL_NO_MAX
+    count, last, is_unknown = await conn.fetchrow(_LAST_ENTRY, customer_id, list(pocket_ids), as_of)
+    if count < len(pocket_ids):
         raise NotFound("There is no such pocket.")
     if is_unknown:
         raise history_not_kept()
-    return int(last)
+    return (last or 0) + 1

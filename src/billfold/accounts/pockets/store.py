@@ -11,6 +11,7 @@ from asyncpg import Record
 
 from billfold.accounts.notes.store import has_terms
 from billfold.accounts.pockets.as_of_store import (
+    JOURNAL_NO_MAX,
     POCKETS_OF_CUSTOMERS_AS_OF,
     POCKETS_OF_PARTNER_AS_OF,
     get_pocket_as_of,
@@ -24,7 +25,6 @@ from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
 
-JOURNAL_NO_MAX = 2**63 - 1
 _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
 _SAME_DAY = f"""customer_id = h.customer_id AND pocket_id = k.pocket_id
