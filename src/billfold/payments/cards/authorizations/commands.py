@@ -193,6 +193,7 @@ class CardLimitsRow(Row, frozen=True, kw_only=True):
     table = "card_limits"
     key_column = "card_id"
     fingerprinted = True
+    keeps_former = True
 
     customer_id: UUID
     card_id: UUID

@@ -1,0 +1,193 @@
+"""Reads as of an instant: the answers that were given then, whatever has happened since."""
+
+import random
+
+import pytest
+from tests.accounts.holds.test_routes import linked
+from tests.support import payees
+from tests.support.cards import Cardholder
+
+from billfold.platform.dates import ET
+
+CURSORS = ("next_page", "prev_page")
+"""Cursors are bound to the instant of their list."""
+
+
+def comparable(answer):
+    """Return an answer without its cursors."""
+    body = answer.json()
+    return answer.status_code, {name: value for name, value in body.items() if name not in CURSORS}
+
+
+class Life:
+    """A customer whose answers are kept at every step, by both APIs."""
+
+    def __init__(self, world, member, pocket, seed):
+        self.world, self.member, self.pocket = world, member, pocket
+        self.random = random.Random(seed)
+        self.pockets, self.kept, self.step = [pocket], [], 0
+        self.holder, self.payees, self.purchases, self.holds = Cardholder(world, pocket), [], [], []
+
+    async def begin(self):
+        self.payees = [
+            await linked(self.world, self.pocket, payees.ach()),
+            await linked(self.world, self.pocket, payees.wire()),
+        ]
+        await self.holder.funded(40_000_00)
+
+    # -- reads -------------------------------------------------------------------------
+
+    def reads(self):
+        customer = f"/api/v2/customers/{self.pocket.customer}/"
+        for desk in (self.world, self.member):
+            for each in self.pockets:
+                yield desk, each.path, {}
+                yield desk, f"{each.path}earnings/", {}
+                yield desk, f"{each.path}values/", {}
+            yield desk, "/api/v2/pockets/", {}
+            yield desk, "/api/v2/pockets/", {"filter[status]": "OPEN"}
+            yield desk, "/api/v2/earnings/", {"period": "mtd"}
+            yield desk, "/api/v2/transactions/", {"limit": 100}
+        yield self.world, f"{customer}pockets/", {"limit": 1}
+        yield self.world, f"{customer}portfolio/", {}
+        yield self.world, f"{customer}trades/", {"limit": 100}
+        yield self.world, f"{customer}transactions/", {"type[]": ["CARD", "ACH"], "include_sweeps": "true"}
+        yield self.world, f"{self.pocket.path}transactions/", {"time_settled_from": "2025-01-01", "limit": 50}
+        yield self.world, f"/api/v1/service-accounts/{self.pocket.id}/trades/", {"order": "asc"}
+        yield self.member, "/api/v2/portfolio/", {}
+        yield self.member, "/api/v2/trades/", {}
+
+    async def keep(self):
+        """Keep the answers of now, then let a second pass: an instant ends with what happened at it."""
+        now = await self.world.bank.now()
+        for desk, path, filters in self.reads():
+            answer = await desk.send("GET", path, filters=filters)
+            self.kept.append((desk, path, filters, now, comparable(answer)))
+        await self.world.later(seconds=1)
+
+    async def replay(self):
+        """Return the reads that answer differently now, as of then."""
+        wrong = []
+        for desk, path, filters, at, then in self.kept:
+            again = await desk.send("GET", path, filters={**filters, "as_of": at.isoformat()})
+            if comparable(again) != then:
+                wrong.append((path, filters, at, then, comparable(again)))
+        return wrong
+
+    # -- what happens ------------------------------------------------------------------
+
+    async def live(self, steps):
+        for self.step in range(steps):
+            for act in self.random.sample(self.acts(), 2):
+                await act()
+            await self.keep()
+            await self.pass_time()
+
+    def acts(self):
+        return [
+            *(self.receive, self.collect, self.move, self.pay_by_ach, self.pay_by_wire, self.purchase, self.clear),
+            *(self.rename, self.open, self.hold, self.release, self.empty),
+        ]
+
+    def cents(self):
+        return self.random.randint(100, 900_000)
+
+    def any_pocket(self):
+        return self.random.choice(self.pockets)
+
+    async def attempt(self, method, path, body):
+        """Do what may be refused: an account without money, a closed Pocket."""
+        answer = await self.world.send(method, path, body)
+        assert answer.status_code < 500, answer.text
+        return answer.json() if answer.status_code < 300 and answer.content else None
+
+    async def receive(self):
+        body = {"portal_id": self.any_pocket().portal, "amount_usdc": self.cents(), "sender_name": "Contoso"}
+        await self.attempt("POST", "/api/v1/sandbox/wire/", body)
+
+    async def collect(self):
+        await self.attempt(
+            "POST", "/api/v1/sandbox/fund/", {"account_id": self.any_pocket().id, "amount_usdc": self.cents()}
+        )
+
+    async def move(self):
+        await self.transfer({"type": "REQUESTED_AMOUNT", "amount_usdc": self.cents()})
+
+    async def empty(self):
+        await self.transfer({"type": "FULL_WITHDRAWAL"})
+        chosen = self.pockets[-1]
+        if len(self.pockets) > 1:
+            await self.attempt("PATCH", chosen.path, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"})
+
+    async def transfer(self, amount):
+        body = {
+            "type": "INTERNAL_REALLOCATION",
+            "from_account": {"id": self.pockets[-1].id, "type": "SERVICE_ACCOUNT"},
+            "to_account": {"id": self.pocket.id, "type": "SERVICE_ACCOUNT"},
+            "amount": amount,
+        }
+        if self.random.random() < 0.3:
+            body["transfer_type"] = "SECURITY_TRANSFER"
+        await self.attempt("POST", "/api/v1/transfers/on-us/", body)
+
+    async def pay_by_ach(self):
+        way = self.random.choice(["CREDIT", "DEBIT"])
+        body = {"counterparty_id": self.payees[0], "amount_usdc": self.cents() // 5, "direction": way}
+        await self.attempt("POST", f"/api/v1/service-accounts/{self.pocket.id}/ach-originating/", body)
+
+    async def pay_by_wire(self):
+        body = {"counterparty_id": self.payees[1], "amount_usdc": self.cents() // 5}
+        await self.attempt("POST", f"/api/v1/service-accounts/{self.pocket.id}/wires/", body)
+
+    async def purchase(self):
+        decided = await self.holder.authorize(self.random.randint(5_00, 400_00))
+        if decided["decision"] == "APPROVED":
+            self.purchases.append((decided["network_reference"], decided["approved_amount"]))
+
+    async def clear(self):
+        if self.purchases:
+            reference, cents = self.purchases.pop(0)
+            await self.attempt(
+                "POST",
+                "/api/v1/sandbox/card-settlement/",
+                {"card_id": self.holder.card, "network_reference": reference, "amount_usdc": cents},
+            )
+
+    async def rename(self):
+        body = {"pocket_name": f"Name {self.step}", "reinvestment_strategy_id": self.random.choice([None, "UST-13W"])}
+        await self.attempt("PATCH", self.any_pocket().path, body)
+
+    async def open(self):
+        if len(self.pockets) < 4:
+            self.pockets.append(await self.world.pocket(self.pocket.customer, weeks=8, name=f"Other {self.step}"))
+
+    async def hold(self):
+        body = {"amount_usdc": self.cents() // 3, "reason": "Deposit"}
+        if made := await self.attempt("POST", f"{self.pocket.path}holds/", body):
+            self.holds.append(made["id"])
+
+    async def release(self):
+        if self.holds:
+            await self.attempt("POST", f"{self.pocket.path}holds/{self.holds.pop()}/release/", b"{}")
+
+    async def pass_time(self):
+        hours = self.random.choice([0.01, 1, 5, 13, 24, 50, 24 * 9])
+        await self.world.later(hours=hours, minutes=self.random.randint(0, 59))
+
+
+@pytest.fixture
+async def world(partner_desks):
+    return await partner_desks("acme", features=("wires",))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_every_read_as_of_an_instant_is_what_it_answered_then(world, customer_desks, seed):
+    pocket = await world.pocket()
+    life = Life(world, await customer_desks(pocket.customer), pocket, seed)
+    await life.begin()
+    await life.live(20)
+    wrong = await life.replay()
+    assert not wrong, wrong[:3]
+    days = {at.astimezone(ET).date() for _, _, _, at, _ in life.kept}
+    assert len(days) > 10
+    assert len({str(then) for *_, then in life.kept}) > 200
