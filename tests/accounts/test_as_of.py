@@ -55,6 +55,16 @@ class Life:
         yield self.world, f"{self.pocket.path}transactions/", {"time_settled_from": "2025-01-01", "limit": 50}
         yield self.world, f"/api/v1/service-accounts/{self.pocket.id}/trades/", {"order": "asc"}
         yield self.member, "/api/v2/portfolio/", {}
+        for desk, path in ((self.world, f"{customer}counterparties/"), (self.member, "/api/v2/counterparties/")):
+            yield desk, path, {}
+            yield desk, f"{path}{self.payees[-1]}/", {}
+        yield self.world, f"{customer}portals/", {}
+        yield self.member, "/api/v2/portals/", {}
+        yield self.member, f"{self.pocket.path}holds/", {}
+        yield self.member, f"{self.pocket.path}holds/", {"filter[status]": "ACTIVE"}
+        yield self.world, "/api/v1/cards/", {"filter[status]": "ONLINE"}
+        yield self.world, f"{self.holder.account}/cards/{self.holder.card}/status/", {}
+        yield self.world, f"{self.holder.account}/cards/{self.holder.card}/limits/", {}
         yield self.member, "/api/v2/trades/", {}
 
     async def keep(self):
@@ -87,6 +97,7 @@ class Life:
         return [
             *(self.receive, self.collect, self.move, self.pay_by_ach, self.pay_by_wire, self.purchase, self.clear),
             *(self.rename, self.open, self.hold, self.release, self.empty),
+            *(self.rename_portal, self.rename_payee, self.switch_card, self.limit_card),
         ]
 
     def cents(self):
@@ -169,6 +180,23 @@ class Life:
     async def release(self):
         if self.holds:
             await self.attempt("POST", f"{self.pocket.path}holds/{self.holds.pop()}/release/", b"{}")
+
+    async def rename_portal(self):
+        chosen = self.any_pocket()
+        body = {"status": "CLOSED"} if self.random.random() < 0.1 else {"name": f"Portal {self.step}"}
+        await self.member.send("PATCH", f"{chosen.path}portals/{chosen.portal}/", body)
+
+    async def rename_payee(self):
+        path = f"/api/v2/customers/{self.pocket.customer}/counterparties/"
+        await self.attempt("PATCH", f"{path}{self.random.choice(self.payees)}/", {"display_name": f"Payee {self.step}"})
+
+    async def switch_card(self):
+        body = {"card_status": self.random.choice(["ONLINE", "OFFLINE"])}
+        await self.attempt("PATCH", self.holder.status_path(self.holder.card), body)
+
+    async def limit_card(self):
+        body = {"daily": self.random.choice([None, 500_00, 900_00]), "categories": {"5411": 300_00}}
+        await self.attempt("PUT", f"{self.holder.account}/cards/{self.holder.card}/limits/", body)
 
     async def pass_time(self):
         hours = self.random.choice([0.01, 1, 5, 13, 24, 50, 24 * 9])
