@@ -2,11 +2,13 @@
 
 import random
 
+import asyncpg
 import pytest
 from tests.accounts.holds.test_routes import linked
 from tests.support import payees
 from tests.support.cards import Cardholder
 
+from billfold.migrations.runner import read_migrations
 from billfold.platform.dates import ET
 
 CURSORS = ("next_page", "prev_page")
@@ -170,7 +172,7 @@ class Life:
 
     async def open(self):
         if len(self.pockets) < 4:
-            self.pockets.append(await self.world.pocket(self.pocket.customer, weeks=8, name=f"Other {self.step}"))
+            self.pockets.append(await self.world.pocket(self.pocket.customer, weeks=13, name=f"Other {self.step}"))
 
     async def hold(self):
         body = {"amount_usdc": self.cents() // 3, "reason": "Deposit"}
@@ -219,3 +221,64 @@ async def test_every_read_as_of_an_instant_is_what_it_answered_then(world, custo
     days = {at.astimezone(ET).date() for _, _, _, at, _ in life.kept}
     assert len(days) > 10
     assert len({str(then) for *_, then in life.kept}) > 200
+
+
+async def test_as_of_gives_no_right_that_the_caller_lacks_now_and_nothing_from_before_it_was_there(
+    world, other_partner, customer_desks
+):
+    earlier = (await world.bank.now()).isoformat()
+    await world.later(hours=1)
+    pocket = await world.funded(5_000_00)
+    viewer = await customer_desks(pocket.customer, role="VIEWER")
+    limited = await customer_desks(pocket.customer, scopes=("transfers.read",))
+    owner = f"/api/v2/customers/{pocket.customer}/"
+    await world.later(hours=1)
+    then = (await world.bank.now()).isoformat()
+    await world.later(hours=1)
+    second = await world.pocket(pocket.customer)
+    for path in (pocket.path, f"{pocket.path}trades/", f"{owner}pockets/", f"{owner}portfolio/", f"{owner}portals/"):
+        await world.refused("GET", path, status=404, code="not-found", filters={"as_of": earlier})
+        await other_partner.refused("GET", path, status=404, code="not-found", filters={"as_of": then})
+    for path in (second.path, f"{second.path}transactions/", f"{second.path}earnings/"):
+        await world.refused("GET", path, status=404, code="not-found", filters={"as_of": then})
+    unknown = {"pocket_id[]": second.id, "as_of": then}
+    await viewer.refused("GET", "/api/v2/pockets/", status=404, code="not-found", filters=unknown)
+    assert (await viewer.get(pocket.path, {"as_of": then}))["portfolio"]["total_value"]["value"] == 5_000_00
+    assert (await limited.send("GET", pocket.path, filters={"as_of": then})).status_code == 403
+    team = await viewer.bank.pool.execute("UPDATE membership SET status = 'DEACTIVATED' WHERE role = 'VIEWER'")
+    assert team == "UPDATE 1"
+    assert (await viewer.send("GET", pocket.path, filters={"as_of": then})).status_code in {401, 403}
+
+
+async def test_an_instant_that_has_not_come_or_has_no_offset_is_refused(world):
+    pocket = await world.funded(5_000_00)
+    await world.until("2025-06-03T10:00:00-04:00")
+    for wrong in ("2031-01-01T00:00:00Z", "2025-06-03", "2025-06-02T10:00:00", "", "yesterday", "2025-02-30"):
+        await world.invalid("GET", pocket.path, loc="query.as_of", filters={"as_of": wrong})
+    body = {"pocket_name": "Later"}
+    await world.invalid("PATCH", pocket.path, body, loc="query.as_of", filters={"as_of": "2025-06-02"})
+    await world.wire(pocket, 7_000_00)
+    closed = await world.get(pocket.path, {"as_of": "2025-06-02"})
+    assert closed == await world.get(pocket.path, {"as_of": "2025-06-02T17:00:00-04:00"})
+    assert closed["portfolio"]["total_value"]["value"] < 6_000_00
+    listed = f"/api/v2/customers/{pocket.customer}/pockets/"
+    await world.pocket(pocket.customer)
+    await world.later(hours=1)
+    page = await world.get(listed, {"limit": 1, "as_of": (now := (await world.bank.now()).isoformat())})
+    await world.invalid("GET", listed, loc="query.cursor", filters={"limit": 1, "cursor": page["next_page"]})
+    assert (await world.get(listed, {"limit": 1, "cursor": page["next_page"], "as_of": now}))["items"]
+
+
+async def test_a_pocket_from_before_states_were_kept_is_read_as_it_was_when_they_began(world, bank_dsn):
+    pocket = await world.pocket()
+    opened = (await world.bank.now()).isoformat()
+    await world.later(hours=1)
+    await world.wire(pocket, 5_000_00)
+    kept, now = await world.get(pocket.path), (await world.bank.now()).isoformat()
+    step = next(each for each in read_migrations() if each.name.endswith("as_of"))
+    owner = await asyncpg.connect(bank_dsn)
+    await owner.execute(f"DELETE FROM pocket_version; {step.up[step.up.index('INSERT INTO pocket_version (') :]}")
+    await owner.close()
+    assert await world.get(pocket.path, {"as_of": now}) == kept
+    refused = {"as_of": opened}
+    await world.refused("GET", pocket.path, status=409, code="history-not-kept", filters=refused)

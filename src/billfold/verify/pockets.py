@@ -12,7 +12,7 @@ from billfold.bills.rules.fees import fee_charge_date
 from billfold.bills.rules.issue_calendar import TERMS
 from billfold.ledger.book.book import pocket_due
 from billfold.ledger.book.draft import PocketBook
-from billfold.ledger.book.pocket_versions import PocketImage, read_image
+from billfold.ledger.book.pocket_versions import read_image
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.dates import et_date
@@ -21,10 +21,6 @@ from billfold.verify.replay import Counters, PocketCounters
 from billfold.verify.streams import POCKET_VERSIONS, POCKETS, SNAPSHOTS
 
 _FIRST_MONTH = date(1, 1, 31)
-_KEPT = (
-    *("name", "deposit_weeks", "reinvestment_weeks", "real_time_yield", "fee_accrued", "accrued_through"),
-    *("unsettled_discount", "unsettled_on"),
-)
 
 
 class CalendarVariants:
@@ -106,7 +102,6 @@ class PocketReplay:
         # The date on which a pocket last moved, until a snapshot of it has been read.
         self._open_dates: dict[UUID, date] = {}
         self._last_snapshot_dates: dict[UUID, date] = {}
-        self._last_versions: dict[UUID, tuple[Record, PocketImage]] = {}
         # When its last journal entry was booked, and until when it had moved before an empty snapshot.
         self._last_booked_at: dict[UUID, datetime] = {}
         self._dates_before_empty_snapshot: dict[UUID, date] = {}
@@ -182,7 +177,6 @@ class PocketReplay:
             except msgspec.MsgspecError:
                 self._findings.add("pocket_version", POCKET_VERSIONS.key_of(row), "its state cannot be read")
                 continue
-            self._last_versions[row["pocket_id"]] = row, then
             positions: Counter[str] = Counter()
             for cusip, units, _ in then.lots:
                 positions[cusip] += units
@@ -199,18 +193,8 @@ class PocketReplay:
             if row["entry_no"] != entry_no:
                 message = f"its last entry is {row['entry_no']}, that of its commit {entry_no}"
             if message:
-                self._findings.add("pocket_version", POCKET_VERSIONS.key_of(row), message)
-
-    def _check_last_version(self, row: Record) -> None:
-        """Compare the last state kept of a pocket with its row: since then it has not changed."""
-        version, then = self._last_versions.get(row["pocket_id"], (None, None))
-        if version is None or then is None:
-            return
-        kept = {"status": version["status"]} | {name: getattr(then, name) for name in _KEPT}
-        for name, value in kept.items():
-            if row[name] != value:
-                message = f"its {name} is {value}, that of the pocket {row[name]}"
-                self._findings.add("pocket_version", POCKET_VERSIONS.key_of(version), message)
+                key = POCKET_VERSIONS.key_of(row)
+                self._findings.add("pocket_version", key, message, certainty=Certainty.SUSPECT)
 
     def _check_empty_snapshot(self, row: Record, key: Mapping[str, object]) -> None:
         """Check a day without bookings: a fee below a cent, or cash that bought no bill."""
@@ -265,7 +249,6 @@ class PocketReplay:
                 self._report(pocket_id, message)
             self._check_settlement_date(row, counters[pocket_id])
             self._check_business_date(head, row)
-            self._check_last_version(row)
             for message in self._invalid_values(row):
                 self._report(pocket_id, message)
 
