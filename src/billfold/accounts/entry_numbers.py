@@ -12,7 +12,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.pockets.store import JOURNAL_NO_MAX
+from billfold.accounts.pockets.as_of_store import JOURNAL_NO_MAX
 from billfold.platform.database import paging
 from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import Found, KeysetList, Place, SortKey, Stop

@@ -113,7 +113,8 @@ async def entries_end(conn: Db, customer_id: UUID, pocket_ids: Sequence[UUID], a
     """
     if as_of is None:
         return JOURNAL_NO_MAX
-    count, last, is_unknown = await conn.fetchrow(_LAST_ENTRY, customer_id, list(pocket_ids), as_of)
+    found = await conn.fetchrow(_LAST_ENTRY, customer_id, list(pocket_ids), as_of)
+    count, last, is_unknown = found or (0, 0, False)
     if count < len(pocket_ids):
         raise NotFound("There is no such pocket.")
     if is_unknown:
