@@ -26,6 +26,7 @@ EMPTY = "empty answer"
 EMPTY_PATH = "/api/v2/pocket-configurations/"
 POCKET_LEAST = 0.3
 SLOWER_MOST = 1.2
+AS_OF_MOST = 2.0
 SHORT, LONG = 0, 1
 """The numbers of the two customers."""
 SHORT_ROWS = 10
@@ -72,6 +73,11 @@ class HistoryWorkload(BankWorkload):
         """Return what a customer has behind it, in rows."""
         return dict(await self._bank.pool.fetchrow(_ROWS, customer_of(nth)) or {})
 
+    async def middle(self) -> str:
+        """Return the instant in the middle of the past."""
+        opened_at = await self._bank.pool.fetchval("SELECT min(opened_at) FROM pocket")
+        return f"{opened_at + (await self._bank.now() - opened_at) / 2:%Y-%m-%dT%H:%M:%SZ}"
+
     async def _advance_to(self, hour: time) -> None:
         day = self._bank.calendars.next_settlement_day(et_date(await self._bank.now()))
         await ClockStepper(self._bank).set_to(et_instant(day, hour))
@@ -88,12 +94,12 @@ def bench_reads(session: Session) -> Result:
     history = session.bank(location, HistoryWorkload, batch_limit=_BATCH)
     session.log(f"living through {sizes.history:,} transactions")
     history.call("live", sizes.history)
-    credentials = history.call("partner")
+    credentials, reads = history.call("partner"), _reads(history.call("middle"))
     server = session.server(location)
     loader = session.load_generator(server)
     rates: dict[str, list[float]] = {}
     for number in range(1, sizes.runs + 1):
-        for name, call in _reads().items():
+        for name, call in reads.items():
             session.log(f"run {number}: {name}")
             task = LoadTask(
                 calls=[call] * sizes.requests,
@@ -122,11 +128,18 @@ def bench_reads(session: Session) -> Result:
     )
 
 
-def _reads() -> dict[str, Call]:
+def _reads(middle: str) -> dict[str, Call]:
     reads = {HEALTH: Call("GET", "/health"), EMPTY: Call("GET", EMPTY_PATH)}
     for (name, (path, query)), nth in product(_READS.items(), (SHORT, LONG)):
         reads[_named(name, nth)] = Call("GET", path.format(pocket_of(nth)), query)
+    for name, (path, query) in _READS.items():
+        as_of = f"{query}&as_of={middle}" if query else f"as_of={middle}"
+        reads[_as_of(name)] = Call("GET", path.format(pocket_of(LONG)), as_of)
     return reads
+
+
+def _as_of(name: str) -> str:
+    return f"{name}, as of the middle of the long history"
 
 
 def _named(name: str, nth: int) -> str:
@@ -144,6 +157,8 @@ def _figures(rates: dict[str, list[float]]) -> list[Figure]:
         short = figure(_named(name, SHORT), "us", _costs(rates[_named(name, SHORT)]))
         costs = _costs(rates[_named(name, LONG)])
         figures.append(figure(f"{name}: long against short", "us", costs, against=short, at_most=SLOWER_MOST))
+        now, then = figure(_named(name, LONG), "us", costs), _costs(rates[_as_of(name)])
+        figures.append(figure(f"{name}: as of against now", "us", then, against=now, at_most=AS_OF_MOST))
     return figures
 
 

@@ -122,7 +122,7 @@ async def test_every_list_order_has_an_index(conn):
         (ORIGINATIONS_OF_PARTNER, "ach_entry_partner"),
         (AUTHORIZATION_REQUESTS.listed, "authorization_request_list"),
         (TRANSFER_REQUESTS.listed, "transfer_request_list"),
-        (transaction_store._OF_PARTNER[False], "transaction_partner"),
+        (transaction_store._OF_PARTNER[False, False], "transaction_partner"),
         (PROPOSALS, "freeze_proposal_list"),
         (CARDS_OF_PARTNER, "card_partner"),
         (store.LISTS["customer_id"], "wire_customer"),

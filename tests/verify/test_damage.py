@@ -194,6 +194,16 @@ async def test_verify_reports_a_row_appended_after_the_last(damaged_conn, table)
         assert_finding(await verify_bank(damaged_conn, market=MARKET), table, after)
 
 
+async def test_verify_reports_a_former_state_of_a_pocket_that_differs_from_the_log(damaged_conn):
+    before = await damaged_conn.fetchrow(
+        "SELECT customer_id, pocket_id, known_at, version FROM pocket_version ORDER BY version DESC LIMIT 1"
+    )
+    richer = "UPDATE pocket_version SET state = jsonb_set(state::jsonb, '{10}', '1')::json WHERE version = $1"
+    await damaged_conn.execute(f"{richer} AND pocket_id = $2", before["version"], before["pocket_id"])
+    first = (await verify_bank(damaged_conn, market=MARKET)).findings[0]
+    assert (first.table, first.key["version"]) == ("pocket_version", before["version"])
+
+
 POSTING_DAMAGE = {
     "more money": "SET postings[2].amount = postings[2].amount + 1",
     "from another account": "SET postings[2].debit = postings[2].credit + 1",

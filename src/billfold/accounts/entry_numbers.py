@@ -12,7 +12,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.pockets.store import JOURNAL_NO_MAX
+from billfold.accounts.pockets.as_of_store import JOURNAL_NO_MAX
 from billfold.platform.database import paging
 from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import Found, KeysetList, Place, SortKey, Stop
@@ -67,19 +67,23 @@ class Entries(NamedTuple):
 
 
 class BookedIn(NamedTuple):
-    """Booking times, from included and to excluded, and dates, both included; None for no bound."""
+    """Booking times, from included and to excluded, and dates, both included; None for no bound.
+
+    Entries from number `end` on are left out.
+    """
 
     from_at: datetime | None = None
     to_at: datetime | None = None
     first_day: date | None = None
     last_day: date | None = None
+    end: int = JOURNAL_NO_MAX
 
 
 async def entries_of(conn: Db, customer_id: UUID, booked: BookedIn) -> Entries:
     """Return the range of a customer's entries that contains everything booked in these times."""
-    row = await conn.fetchrow(_BETWEEN, customer_id, *booked)
+    row = await conn.fetchrow(_BETWEEN, customer_id, *booked[:-1])
     assert row is not None
-    return Entries(*row)
+    return Entries(row[0], min(row[1], booked.end))
 
 
 class MergedList(KeysetList[RowType]):
@@ -132,7 +136,8 @@ class MergedList(KeysetList[RowType]):
         customer_id, pocket_ids, booked, *_ = values
         # The rows of a single Pocket are adjacent: nothing is merged.
         is_one = len(pocket_ids) == 1
-        first, end = Entries() if is_one and booked == BookedIn() else await entries_of(conn, customer_id, booked)
+        is_whole = is_one and booked == BookedIn(end=booked.end)
+        first, end = Entries(end=booked.end) if is_whole else await entries_of(conn, customer_id, booked)
         if after is None:
             return Entries(first, end)
         return Entries(first, min(end, after[0] + 1)) if descending else Entries(max(first, after[0]), end)

@@ -3,20 +3,23 @@
 A resource of someone else is treated as unknown: NotFound.
 """
 
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from billfold.http.parameters import Parameter
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.customers import CustomerRow
 from billfold.ledger.directory import find_customer
 from billfold.ledger.engine.pending_command import KeptResponse
 from billfold.ledger.types import Origin
-from billfold.platform.errors import NotFound
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import DAY_RANGE, is_day, parse_day, parse_instant
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.ids import command_id, derive
 
 
@@ -43,6 +46,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The IP address from which it came, behind trusted proxies."""
     agent: str | None
     """The User-Agent of the client."""
+    as_of: datetime | None = None
+    """The instant that a read answers as of, which is also its `now`; None for the present."""
     response: Callable[[Callable[[Outcome], object]], KeptResponse | None] = lambda _: None
     """Returns the response for `Engine.submit`, of a function that returns what the handler returns for an outcome."""
 
@@ -93,10 +98,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     async def owner(self, bank: Bank, customer_id: UUID | None) -> UUID:
         """Return the token's customer, or else the one named in the path, from memory. Raises NotFound."""
-        if self.only_customer_id is not None:
-            return self.only_customer_id
-        assert customer_id is not None
-        return (await self.owned(bank, "customer", customer_id))[0]
+        own_id = self.only_customer_id
+        if own_id is None:
+            assert customer_id is not None
+            own_id = (await self.owned(bank, "customer", customer_id))[0]
+        if self.as_of is not None:
+            row = await find_customer(bank.pool, own_id)
+            if row is None or row.opened_at > self.as_of:
+                raise NotFound("There is no such customer.")
+        return own_id
 
     async def owned(self, bank: Bank, kind: str, value: UUID) -> tuple[UUID, UUID]:
         """Return (customer_id, id) of a resource in the directory. Raises NotFound if it is not the caller's."""
@@ -119,3 +129,37 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         if required_owner not in {None, owner}:
             raise NotFound("There is no such pocket.")
         return owner, own_id
+
+
+def _parse_as_of(name: str, text: str) -> date:
+    try:
+        return parse_day(text) if is_day(text) else parse_instant(text.replace(" ", "+"))
+    except ValueError:
+        wrong = f"must be a business day or a date-time with its offset, {DAY_RANGE}"
+        raise InvalidInput.at("query", name, msg=wrong, kind="date_parsing") from None
+
+
+AS_OF = Parameter(
+    "as_of",
+    "as_of",
+    _parse_as_of,
+    many=False,
+    default=None,
+    schema={"type": "string"},
+    description="Answers what was answered at this date-time with its offset, or at the close of this business day.",
+    indexed=False,
+)
+"""The parameter of reads that answer what they answered before, by the rights of now."""
+AnyCall = TypeVar("AnyCall", bound=Call)
+
+
+def call_as_of(call: AnyCall, sent: Mapping[str, Sequence[str]], calendars: Calendars) -> AnyCall:
+    """Return the call at the instant that a query names, if any. Raises InvalidInput for one that has not come."""
+    given: date | None = AS_OF.read(sent)
+    if given is None:
+        return call
+    day = None if isinstance(given, datetime) else calendars.settlement_on_or_before(given)
+    at = given if day is None else calendars.closes_at(day)
+    if at > call.now:
+        raise InvalidInput.at("query", AS_OF.name, msg=f"must not be later than now, {call.now.isoformat()}")
+    return msgspec.structs.replace(call, now=at, as_of=at)

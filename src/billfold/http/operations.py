@@ -27,6 +27,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.http.caller import AS_OF, call_as_of
 from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, range_pairs
 from billfold.http.raw_request import RawRequest, convert, decode, missing_body, parse_uuid
 from billfold.http.responses import HttpResponse, StreamedResponse
@@ -164,6 +165,8 @@ class Operation:
     """Not in the OpenAPI document."""
     any_query: bool = False
     """Query parameters that are not declared are ignored."""
+    as_of: bool = False
+    """A read that also answers what it answered at an earlier instant, by the rights of now."""
     takes_file: bool = False
     takes: Any = None
     """The type of the body, where it is narrower than what the function accepts."""
@@ -219,7 +222,7 @@ class Operation:
     @cached_property
     def query(self) -> list[Parameter]:
         """Every query parameter."""
-        return [each for source in self.query_sources.values() for each in source.fields]
+        return [each for source in self.query_sources.values() for each in source.fields] + [AS_OF] * self.as_of
 
     @cached_property
     def _ranges(self) -> list[tuple[Parameter, Parameter]]:
@@ -283,6 +286,8 @@ class Operation:
 
     async def call(self, request: RawRequest, services: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any type
         """Call the handler and return what it returns. Raises what it raises."""
+        if self.as_of and request.query_values:
+            request.caller = call_as_of(request.caller, request.query_values, services["bank"].calendars)
         arguments = {name: value(request, services) for name, value in self._values}
         if request.query_values:
             check_ranges(self._ranges, request.query_values)
@@ -308,6 +313,7 @@ class Options(TypedDict, total=False):
     deprecated: Deprecation
     hidden: bool
     any_query: bool
+    as_of: bool
     takes_file: bool
     takes: Any
     documented: Mapping[str, Any]
@@ -328,6 +334,8 @@ def operation(method: Method, path: str, *access: Access, **options: Unpack[Opti
             "status": _USUAL_STATUS.get(method, 200),
         }
         given = usual | options
+        if given.get("as_of"):
+            given["refuses"] = (*given.get("refuses", ()), "history-not-kept")
         return Operation(method=method, path=path, handler=handler, access=access or (SIGNED,), also=also, **given)
 
     return declare

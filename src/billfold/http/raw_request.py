@@ -16,7 +16,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Call
 from billfold.http.schemas import CheckedBody, days_out_of_range, field_errors, has_dates, mistakes_in
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import is_sealed_text
@@ -208,7 +207,7 @@ class RawRequest:
         """The body as the operation declares it."""
         self.values: Mapping[str, Any] | None = None
         """The fields of a body that was never sent as JSON, by name."""
-        self.caller: Call | None = None
+        self.caller: Any = None  # a Call, whose module imports this one
         self.requester: Requester | None = None
         """The owner of the token that it carries, proven or not."""
         self._query_values: Mapping[str, Sequence[str]] | None = None

@@ -191,6 +191,8 @@ class LedgerWalk:
             pockets.check_partner(commit.rows[2], commit.rows[3])
             for journal in reader.journals(commit, intact=intact):
                 await self._replay_entry(journal, replay, pockets)
+            versions = await self.take(streams.POCKET_VERSIONS, customer_id, commit.link["version"])
+            pockets.compare_versions(versions, commit.link["entry_no"], replay.counters)
             self._report_progress()
         await self._report_unexpected(customer_id)
         chain.end(head)
@@ -210,7 +212,7 @@ class LedgerWalk:
             pockets.compare_snapshots(snapshots, journal.row, replay.counters)
 
     async def _report_unexpected(self, customer_id: UUID) -> None:
-        for table in (*COVERED_TABLES, streams.SNAPSHOTS):
+        for table in (*COVERED_TABLES, streams.SNAPSHOTS, streams.POCKET_VERSIONS):
             for row in (await self.take(table, customer_id))[:1]:
                 report_unexpected(self.found, table, row)
 

@@ -1,5 +1,6 @@
 """The pockets of one customer: counters, snapshots and dates compared with the log."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from uuid import UUID
@@ -11,12 +12,13 @@ from billfold.bills.rules.fees import fee_charge_date
 from billfold.bills.rules.issue_calendar import TERMS
 from billfold.ledger.book.book import pocket_due
 from billfold.ledger.book.draft import PocketBook
+from billfold.ledger.book.pocket_versions import read_image
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.dates import et_date
 from billfold.verify.accounts import ReplayedAccounts
 from billfold.verify.replay import Counters, PocketCounters
-from billfold.verify.streams import POCKETS, SNAPSHOTS
+from billfold.verify.streams import POCKET_VERSIONS, POCKETS, SNAPSHOTS
 
 _FIRST_MONTH = date(1, 1, 31)
 
@@ -167,6 +169,33 @@ class PocketReplay:
             if moved_date is not None and moved_date < row["business_date"]:
                 self._report_missing_snapshot(pocket_id, moved_date)
 
+    def compare_versions(self, rows: Iterable[Record], entry_no: int, counters: Counters) -> None:
+        """Check that states of pockets after a commit, whose last journal entry has a number, equal the replay."""
+        for row in rows:
+            try:
+                then = read_image(row["state"])
+            except msgspec.MsgspecError:
+                self._findings.add("pocket_version", POCKET_VERSIONS.key_of(row), "its state cannot be read")
+                continue
+            positions: Counter[str] = Counter()
+            for cusip, units, _ in then.lots:
+                positions[cusip] += units
+            recorded = (
+                then.cash,
+                dict(positions),
+                then.earnings_basis,
+                then.inflow,
+                then.outflow,
+                then.fees,
+                then.realised,
+            )
+            message = self._difference_of(row["pocket_id"], recorded, counters[row["pocket_id"]])
+            if row["entry_no"] != entry_no:
+                message = f"its last entry is {row['entry_no']}, that of its commit {entry_no}"
+            if message:
+                key = POCKET_VERSIONS.key_of(row)
+                self._findings.add("pocket_version", key, message, certainty=Certainty.SUSPECT)
+
     def _check_empty_snapshot(self, row: Record, key: Mapping[str, object]) -> None:
         """Check a day without bookings: a fee below a cent, or cash that bought no bill."""
         pocket_id, day = row["pocket_id"], row["business_date"]
@@ -185,16 +214,19 @@ class PocketReplay:
         )
 
     def _difference(self, row: Record, counters: PocketCounters) -> str | None:
-        cash = self.accounts.cash.get(row["pocket_id"])
         try:
             positions = dict(msgspec.json.decode(row["positions"], type=list[tuple[str, int]]))
         except msgspec.MsgspecError:
             return "its positions cannot be read"
         recorded = (row["cash"], positions, row["earnings_basis"], *_recorded_counters(row))
+        return self._difference_of(row["pocket_id"], recorded, counters)
+
+    def _difference_of(self, pocket_id: UUID, recorded: tuple[object, ...], counters: PocketCounters) -> str | None:
+        cash = self.accounts.cash.get(pocket_id)
         replayed = (
             0 if cash is None else cash.balance,
-            self.accounts.positions(row["pocket_id"]),
-            self.accounts.earnings_basis(row["pocket_id"]),
+            self.accounts.positions(pocket_id),
+            self.accounts.earnings_basis(pocket_id),
             *counters.totals,
         )
         return None if recorded == replayed else f"it says {recorded}, the log {replayed}"

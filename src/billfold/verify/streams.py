@@ -10,6 +10,7 @@ from asyncpg.cursor import Cursor
 
 from billfold.ledger.book import postings
 from billfold.ledger.book.draft import PocketColumns
+from billfold.ledger.book.pocket_versions import PocketVersion
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.rows import Row
@@ -63,6 +64,7 @@ COMMANDS = Table.of(postings.CommandEntry, "version", "command_id", key=("comman
 SNAPSHOTS = Table.of(
     postings.PocketSnapshot, "entry_no", "pocket_id", "business_date", key=("pocket_id", "business_date")
 )
+POCKET_VERSIONS = Table.of(PocketVersion, "version", "pocket_id", key=("pocket_id", "known_at", "version"))
 HOLDS = Table("hold", ("customer_id", "hold_id", "pocket_id", "amount", "until", "status"), "hold_id")
 
 CUSTOMER_TABLES = (
@@ -78,6 +80,7 @@ CUSTOMER_TABLES = (
     EVENTS,
     COMMANDS,
     SNAPSHOTS,
+    POCKET_VERSIONS,
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.support.approvals import wire, wire_counterparty
 from tests.support.browser import first_match
 
+from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
 from billfold.web.console.lists import presets_of
 
@@ -120,3 +121,18 @@ async def test_money_is_held_and_released_on_the_page_of_its_pocket_and_not_by_a
     await manager.go(path)
     assert "Rent of July" not in manager.text
     assert (await manager.post(f"{path}/holds", form | {"form_key": "again"})).status_code == 409
+
+
+async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, customer_world, customer_desk, funded):
+    day = et_date(await customer_world.bank.now())
+    await customer_world.days(1)
+    before = await customer_desk.get(funded.path, {"as_of": str(day)})
+    await customer_world.wire(funded, 700_00)
+    path = f"{browser.home}/pockets/{funded.id}"
+    await browser.go(f"{path}?as_of={day}")
+    assert "As of the close of" in browser.text
+    assert before["portfolio"]["total_value"]["formatted"] in browser.text
+    assert "Move money" not in browser.text.partition("Transactions before")[0].partition("As of the close")[2]
+    for wrong in ("2031-01-01", "2025-06-02T10:00:00Z", "x"):
+        await browser.go(f"{path}?as_of={wrong}")
+        assert browser.page.status_code == 422, wrong

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -36,7 +37,7 @@ from billfold.ledger.directory import find_customer
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.clock import wall_now
-from billfold.platform.database.paging import Page
+from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
 
@@ -171,22 +172,24 @@ def command_content(order: AddCounterparty) -> dict[str, Any]:
 
 
 async def counterparty_page(
-    bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
+    bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery, as_of: datetime | None = None
 ) -> CursorList[schemas.Counterparty]:
     """Return one page of a customer's counterparties, newest first; filters in both spellings."""
     if (external_id := query.require_alone(query.types, query.statuses)) is not None:
-        found = await find_noted(
-            bank, owner, "counterparty", external_id, get=partial(store.get_counterparty, bank.pool, owner)
-        )
+        get = partial(store.get_counterparty, bank.pool, owner, as_of=as_of)
+        found = await find_noted(bank, owner, "counterparty", external_id, get=get)
         return page_of(Page(found), await render_counterparties(bank, owner, found))
     values = (query.types, query.statuses, await terms_of(bank, owner, "counterparty", query))
-    page = await wanted.read(bank, store.COUNTERPARTIES, owner, *values, scope="counterparties")
+    listed, then = list_as_of(store.COUNTERPARTIES, store.COUNTERPARTIES_THEN, as_of)
+    page = await wanted.read(bank, listed, owner, *values, *then, scope="counterparties")
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
 
-async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> schemas.Counterparty:
-    """Return the current state of a customer's counterparty. Raises NotFound."""
-    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
+async def read_counterparty(
+    bank: Bank, owner: UUID, counterparty_id: UUID, as_of: datetime | None = None
+) -> schemas.Counterparty:
+    """Return a customer's counterparty, as it is or was. Raises NotFound."""
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id, as_of=as_of)
     return (await render_counterparties(bank, owner, [row]))[0]
 
 

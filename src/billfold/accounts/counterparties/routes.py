@@ -106,8 +106,8 @@ async def create_counterparty(
     return await read_counterparty(bank, owner, await requests.add_counterparty(bank, command))
 
 
-@get(_PATH)
-@get(_OWN_PATH, READS)
+@get(_PATH, as_of=True)
+@get(_OWN_PATH, READS, as_of=True)
 async def list_counterparties(
     *, caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, query: requests.CounterpartyQuery
 ) -> CursorList[Counterparty]:
@@ -115,14 +115,15 @@ async def list_counterparties(
 
     Newest first.
     """
-    return await requests.counterparty_page(bank, await caller.owner(bank, customer_id), wanted, query=query)
+    owner = await caller.owner(bank, customer_id)
+    return await requests.counterparty_page(bank, owner, wanted, query=query, as_of=caller.as_of)
 
 
-@get(_PATH + "{counterparty_id}/")
-@get(_OWN_PATH + "{counterparty_id}/", READS)
+@get(_PATH + "{counterparty_id}/", as_of=True)
+@get(_OWN_PATH + "{counterparty_id}/", READS, as_of=True)
 async def get_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID) -> Counterparty:
     """Get counterparty."""
-    return await read_counterparty(bank, await caller.owner(bank, customer_id), counterparty_id)
+    return await read_counterparty(bank, await caller.owner(bank, customer_id), counterparty_id, caller.as_of)
 
 
 @patch(_PATH + "{counterparty_id}/", refuses=_UPDATE_REFUSES)

@@ -212,13 +212,18 @@ _OF_IDS = f"""{_counterparties.select} c
  ORDER BY array_position($2::uuid[], c.counterparty_id)
 """
 _FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
-COUNTERPARTIES = KeysetList(
-    f"""SELECT {_counterparties.columns()}, written_no FROM counterparty
- WHERE customer_id = $1
-   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
+COUNTERPARTIES, COUNTERPARTIES_THEN = (
+    KeysetList(
+        f"""{selected} customer_id = $1
+   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR {status} = ANY($3))
    AND {has_terms("counterparty", "counterparty_id", 4)} AND {{page}}""",
-    _counterparties.read,
-    **BY_CREATION,
+        _counterparties.read,
+        **BY_CREATION,
+    )
+    for selected, status in (
+        (f"SELECT {_counterparties.columns()}, written_no FROM counterparty WHERE", "status"),
+        (f"{_counterparties.select_as_of('$5', 'written_no')} AND", "(w.was).status"),
+    )
 )
 """Counterparties of a customer, of some types and statuses or of all, and by terms of notes, newest first."""
 get_counterparty = _counterparties.get

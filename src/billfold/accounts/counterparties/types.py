@@ -78,6 +78,7 @@ class CounterpartyRow(Row, frozen=True):
     table = "counterparty"
     key_column = "counterparty_id"
     fingerprinted = True
+    keeps_former = True
 
     customer_id: UUID
     counterparty_id: UUID

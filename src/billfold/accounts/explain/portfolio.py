@@ -12,9 +12,9 @@ from msgspec import UNSET
 from billfold.accounts.explain import prices, store
 from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Input, Row, RowKind, Unit, explain, given
 from billfold.accounts.explain.store import hold_row, lot_row
+from billfold.accounts.pockets.as_of_store import JOURNAL_NO_MAX
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import accrued_cents, portfolio_of, positions_of, valuation
-from billfold.accounts.pockets.store import JOURNAL_NO_MAX
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import subtract_spread
 from billfold.bills.rules.valuation import PositionValue, Valuation

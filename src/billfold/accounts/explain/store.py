@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.explain.schemas import Row, RowKind
+from billfold.accounts.pockets.as_of_store import JOURNAL_NO_MAX
 from billfold.accounts.pockets.commands import PocketRow
-from billfold.accounts.pockets.store import JOURNAL_NO_MAX
 from billfold.bills.types import Period
 from billfold.http.schemas import format_price, usd
 from billfold.platform.calendars import Calendars

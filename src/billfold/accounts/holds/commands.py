@@ -31,6 +31,7 @@ class PlacedHold(Hold, frozen=True, kw_only=True):
     """A hold of `placed` cents: `captured` by payments, `amount` still kept while it is ACTIVE, until an instant."""
 
     fingerprinted = True
+    keeps_former = True
     proof_needed = "t.status IS NOT NULL"
 
     placed: int

@@ -10,6 +10,7 @@ from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.platform.database.paging import list_as_of
 from billfold.platform.errors import InvalidInput
 
 READS, WRITES = with_scope("pockets.read", "holds"), with_scope("transfers.write", "holds")
@@ -51,7 +52,7 @@ async def place_hold(caller: Call, bank: Bank, pocket_id: UUID, data: CreateHold
     return render_hold(await store.get_hold(bank.pool, owner, own_id, hold_id))
 
 
-@get(_ALL, SIGNED, READS, tag="holds")
+@get(_ALL, SIGNED, READS, tag="holds", as_of=True)
 async def list_holds(
     caller: Call, bank: Bank, pocket_id: UUID, wanted: ListQuery, statuses: Statuses = None
 ) -> CursorList[PocketHold]:
@@ -60,15 +61,16 @@ async def list_holds(
     Returns the holds of a Pocket, newest first.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    page = await wanted.read(bank, store.HOLDS, owner, own_id, statuses, scope="holds")
+    listed, then = list_as_of(store.HOLDS, store.HOLDS_THEN, caller.as_of)
+    page = await wanted.read(bank, listed, owner, own_id, statuses, *then, scope="holds")
     return page_of(page, [render_hold(row) for row in page.items])
 
 
-@get(_ONE, SIGNED, READS, tag="holds")
+@get(_ONE, SIGNED, READS, tag="holds", as_of=True)
 async def get_hold(caller: Call, bank: Bank, pocket_id: UUID, hold_id: UUID) -> PocketHold:
     """Get hold."""
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return render_hold(await store.get_hold(bank.pool, owner, own_id, hold_id))
+    return render_hold(await store.get_hold(bank.pool, owner, own_id, hold_id, caller.as_of))
 
 
 @post(

@@ -129,19 +129,19 @@ Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _REFUSES = ("not-found", "too-many-pockets")
 
 
-@get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS)
+@get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS, as_of=True)
 async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery) -> schemas.Earnings:
     """Get earnings of a Pocket.
 
     Returns earnings over a period.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    row = await store.get_pocket(bank.pool, owner, own_id)
+    row = await store.get_pocket(bank.pool, owner, own_id, caller.as_of)
     (earned,) = await pocket_earnings(bank, [row], query, now=caller.now)
     return schemas.render_earned(earned, with_pocket_id=False)
 
 
-@get("/api/v2/earnings/", refuses=_REFUSES)
+@get("/api/v2/earnings/", refuses=_REFUSES, as_of=True)
 async def list_earnings(
     caller: Caller, bank: Bank, query: EarningsQuery, customer_id: UUID | None = None, pocket_id: Pockets = None
 ) -> schemas.EarningsList:
@@ -153,7 +153,7 @@ async def list_earnings(
     return await _list_earnings(caller, bank, query, owner=owner, pocket_ids=pocket_id)
 
 
-@get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES)
+@get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES, as_of=True)
 async def list_own_earnings(
     *, member: CustomerCaller, bank: Bank, query: EarningsQuery, pocket_id: Pockets = None
 ) -> schemas.EarningsList:
@@ -161,18 +161,19 @@ async def list_own_earnings(
 
     Returns earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
-    return await _list_earnings(member, bank, query, owner=member.customer_id, pocket_ids=pocket_id)
+    return await _list_earnings(member, bank, query, owner=await member.owner(bank, None), pocket_ids=pocket_id)
 
 
 async def _list_earnings(
     caller: Call, bank: Bank, query: EarningsQuery, owner: UUID | None, pocket_ids: list[UUID] | None
 ) -> schemas.EarningsList:
     if pocket_ids is None:
-        rows = await store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
+        rows = await store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1, as_of=caller.as_of)
     else:
         ids = list(dict.fromkeys(pocket_ids))
         _check_number(ids)
-        rows = await store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
+        keys = [await caller.pocket(bank, each, owner) for each in ids]
+        rows = await store.list_by_id(bank.pool, keys, caller.as_of)
     _check_number(rows)
     earned = await pocket_earnings(bank, rows, query, now=caller.now)
     return schemas.render_all(earned, bank.calendars.settlement_on_or_before(et_date(caller.now)))
@@ -200,7 +201,7 @@ class PocketValues(msgspec.Struct, kw_only=True):
     object_type: Literal["PocketValues"] = "PocketValues"
 
 
-@get("/api/v2/pockets/{pocket_id}/values/", SIGNED, READS, tag="earnings")
+@get("/api/v2/pockets/{pocket_id}/values/", SIGNED, READS, tag="earnings", as_of=True)
 async def list_pocket_values(
     caller: Call,
     bank: Bank,
@@ -214,7 +215,7 @@ async def list_pocket_values(
     there is a value every second day, or every third, and so on.
     """
     require_prices(bank.market, date_from=date_from, date_to=date_to)
-    row = await store.get_pocket(bank.pool, *await caller.pocket(bank, pocket_id))
+    row = await store.get_pocket(bank.pool, *await caller.pocket(bank, pocket_id), as_of=caller.as_of)
     today = et_date(caller.now)
     last = min(date_to or today, today)
     first = max(date_from or et_date(row.opened_at), et_date(row.opened_at))

@@ -53,7 +53,7 @@ class ChangePocket(ChangedNote, forbid_unknown_fields=True, kw_only=True):
 async def resolve_pockets(call: Call, bank: Bank, owner: UUID, requested: Sequence[UUID] | None) -> list[UUID]:
     """Return the requested pockets, each once, or all of the customer. Raises NotFound."""
     if requested is None:
-        return await store.list_ids(bank.pool, owner)
+        return await store.list_ids(bank.pool, owner, as_of=call.as_of)
     return [(await call.pocket(bank, each, owner))[1] for each in dict.fromkeys(requested)]
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -82,7 +83,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
     return (await _show(bank, [row], [render_pocket(row, bank, caller.now)]))[0]
 
 
-@get("/api/v2/customers/{customer_id}/pockets/")
+@get("/api/v2/customers/{customer_id}/pockets/", as_of=True)
 async def list_customer_pockets(
     caller: Caller,
     bank: Bank,
@@ -105,7 +106,7 @@ async def list_customer_pockets(
     return await _list_pockets(caller, bank, wanted, owners=[owner], filters=(status, terms), **shown)
 
 
-@get("/api/v2/pockets/", refuses=("not-found",))
+@get("/api/v2/pockets/", refuses=("not-found",), as_of=True)
 async def list_pockets(
     caller: Caller,
     bank: Bank,
@@ -128,7 +129,7 @@ async def list_pockets(
     return await _list_pockets(caller, bank, wanted, owners=owners, filters=filters, **shown)
 
 
-@get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",))
+@get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",), as_of=True)
 async def list_own_pockets(
     *,
     member: CustomerCaller,
@@ -144,28 +145,35 @@ async def list_own_pockets(
 
     Returns Pockets, newest first; `count` is the number of all of them, or of those named.
     """
-    omitted_parts, owner = query.parse_omit, member.customer_id
+    omitted_parts, owner = query.parse_omit, await member.owner(bank, None)
     if (external_id := notes.require_alone(status, pocket_id)) is not None:
         found = await _find_pockets(member, bank, owner, external_id=external_id, omit=omitted_parts)
         return OffsetList(offset=0, count=len(found), items=found)
     await _require_own(bank, member, pocket_id)
     terms = await terms_of(bank, owner, "pocket", notes)
     count, rows = await store.list_page_by_offset(
-        bank.pool, owner, statuses=status, pocket_ids=pocket_id, terms=terms, offset=offset, limit=limit
+        bank.pool,
+        owner,
+        statuses=status,
+        pocket_ids=pocket_id,
+        terms=terms,
+        offset=offset,
+        limit=limit,
+        as_of=member.as_of,
     )
     items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
     return OffsetList(offset=offset, count=count, items=await _show(bank, rows, items))
 
 
-@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
-@get("/api/v2/pockets/{pocket_id}/", SIGNED, READS)
+@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket", as_of=True)
+@get("/api/v2/pockets/{pocket_id}/", SIGNED, READS, as_of=True)
 async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, query: OmitQuery) -> Pocket:
     """Get Pocket.
 
     Returns the Pocket with its portfolio.
     """
     key = await caller.pocket(bank, pocket_id, customer_id)
-    row = await store.get_pocket(bank.pool, *key)
+    row = await store.get_pocket(bank.pool, *key, as_of=caller.as_of)
     return (await _show(bank, [row], [render_pocket(row, bank, caller.now, omit=query.parse_omit)]))[0]
 
 
@@ -195,7 +203,7 @@ async def _show(bank: Bank, rows: Sequence[commands.PocketRow], shown: list[Pock
 async def _find_pockets(caller: Call, bank: Bank, owner: UUID, *, external_id: str, **shown: Any) -> list[Pocket]:
     """Return the Pocket with an external id, if there is one."""
     rows = await find_noted(
-        bank, owner, "pocket", external_id, get=lambda pocket_id: store.get_pocket(bank.pool, owner, pocket_id)
+        bank, owner, "pocket", external_id, get=partial(store.get_pocket, bank.pool, owner, as_of=caller.as_of)
     )
     return await _show(bank, rows, [render_pocket(row, bank, caller.now, **shown) for row in rows])
 
@@ -233,17 +241,19 @@ async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
 
 async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID] | None) -> None:
     """Refuse ids that are not among the customer's Pockets. Raises NotFound."""
-    if pocket_ids and not {*pocket_ids} <= {*await store.list_ids(bank.pool, member.customer_id, pocket_ids)}:
+    if pocket_ids and not {*pocket_ids} <= {
+        *await store.list_ids(bank.pool, member.customer_id, pocket_ids, member.as_of)
+    }:
         raise NotFound("There is no such pocket.")
 
 
 async def _list_pockets(
     caller: Caller, bank: Bank, wanted: ListQuery, owners: list[UUID] | None, filters: tuple[Any, ...], **shown: Any
 ) -> CursorList[Pocket]:
-    listed, of = (
-        (store.POCKETS_OF_PARTNER, caller.partner_id) if owners is None else (store.POCKETS_OF_CUSTOMERS, owners)
-    )
-    page = await wanted.read(bank, listed, of, *filters, scope="pockets")
+    listed, then = store.pockets_of(of_customers=owners is not None, as_of=caller.as_of)
+    statuses, *rest = filters
+    of = caller.partner_id if owners is None else owners
+    page = await wanted.read(bank, listed, of, statuses, *then, *rest, scope="pockets")
     items = [render_pocket(row, bank, caller.now, **shown) for row in page.items]
     return page_of(page, await _show(bank, page.items, items))
 
@@ -277,15 +287,15 @@ class TotalPortfolio(msgspec.Struct, kw_only=True):
     object_type: Literal["TotalPortfolio"] = "TotalPortfolio"
 
 
-@get("/api/v2/customers/{customer_id}/portfolio/", tag="pockets")
-@get("/api/v2/portfolio/", READS, tag="pockets")
+@get("/api/v2/customers/{customer_id}/portfolio/", tag="pockets", as_of=True)
+@get("/api/v2/portfolio/", READS, tag="pockets", as_of=True)
 async def get_portfolio(caller: Call, bank: Bank, customer_id: MaybeInPath) -> TotalPortfolio:
     """Get portfolio of all Pockets.
 
     Returns the holdings of a customer over all Pockets. `GET /api/v2/pockets/explain/` explains each sum.
     """
     now = caller.now
-    rows = await store.list_not_closed(bank.pool, await caller.owner(bank, customer_id))
+    rows = await store.list_not_closed(bank.pool, await caller.owner(bank, customer_id), caller.as_of)
     fees = [accrued_cents(row, bank, now) for row in rows]
     values = [valuation(row, bank, now, fees=accrued) for row, accrued in zip(rows, fees, strict=True)]
     slopes = [each.appreciation_per_second for row, each in zip(rows, values, strict=True) if row.real_time_yield]

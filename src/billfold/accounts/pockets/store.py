@@ -10,13 +10,21 @@ import msgspec
 from asyncpg import Record
 
 from billfold.accounts.notes.store import has_terms
+from billfold.accounts.pockets.as_of_store import (
+    JOURNAL_NO_MAX,
+    POCKETS_OF_CUSTOMERS_AS_OF,
+    POCKETS_OF_PARTNER_AS_OF,
+    get_pocket_as_of,
+    list_by_id_as_of,
+    list_of_statuses_as_of,
+    list_page_as_of,
+)
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules.earnings import PocketState
 from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
 
-JOURNAL_NO_MAX = 2**63 - 1
 _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
 _SAME_DAY = f"""customer_id = h.customer_id AND pocket_id = k.pocket_id
@@ -177,38 +185,57 @@ _PAGE_BY_OFFSET = f"""WITH p AS MATERIALIZED (
 _NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_HOLDINGS}
  WHERE p.customer_id = $1 AND p.status = ANY($2) ORDER BY p.opened_at, p.written_no"""
 _COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"
-_IDS = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))"
+_IDS = """SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))
+   AND opened_at <= coalesce($3::timestamptz, 'infinity')"""
 POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _list_of(_OF_PARTNER), _list_of(_OF_CUSTOMERS)
 """Pockets of a partner, or of a list of distinct customers, of some statuses or of all; the latter by terms of notes,
 too. Newest first."""
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
-async def get_pocket(conn: Db, customer_id: UUID, pocket_id: UUID) -> PocketRow:
-    """Return the pocket and its holdings. Raises NotFound."""
+def pockets_of(*, of_customers: bool, as_of: datetime | None) -> tuple[KeysetList[PocketRow], tuple[datetime, ...]]:
+    """Return the list of pockets now or as of an instant, and the parameter that it takes after the statuses then."""
+    if as_of is None:
+        return POCKETS_OF_CUSTOMERS if of_customers else POCKETS_OF_PARTNER, ()
+    return POCKETS_OF_CUSTOMERS_AS_OF if of_customers else POCKETS_OF_PARTNER_AS_OF, (as_of,)
+
+
+async def get_pocket(conn: Db, customer_id: UUID, pocket_id: UUID, as_of: datetime | None = None) -> PocketRow:
+    """Return the pocket and its holdings, now or as they were. Raises NotFound."""
+    if as_of is not None:
+        return await get_pocket_as_of(conn, customer_id, pocket_id, as_of)
     return await _pockets.one(conn, _GET, customer_id, pocket_id)
 
 
-async def list_by_id(conn: Db, keys: Sequence[tuple[UUID, UUID]]) -> list[PocketRow]:
+async def list_by_id(conn: Db, keys: Sequence[tuple[UUID, UUID]], as_of: datetime | None = None) -> list[PocketRow]:
     """Return these pockets, given as (customer_id, pocket_id), oldest first."""
+    if as_of is not None:
+        return await list_by_id_as_of(conn, keys, as_of)
     return await _pockets.all(conn, _BY_ID, [c for c, _ in keys], [p for _, p in keys])
 
 
-async def list_ids(conn: Db, customer_id: UUID, among: Sequence[UUID] | None = None) -> list[UUID]:
+async def list_ids(
+    conn: Db, customer_id: UUID, among: Sequence[UUID] | None = None, as_of: datetime | None = None
+) -> list[UUID]:
     """Return the ids of a customer's pockets, including closed ones; only those `among` these if given."""
-    rows = await conn.fetch(_IDS, customer_id, among)
+    rows = await conn.fetch(_IDS, customer_id, among, as_of)
     return [row["pocket_id"] for row in rows]
 
 
-async def list_open(conn: Db, partner_id: UUID, customer_id: UUID | None, *, limit: int) -> list[PocketRow]:
+async def list_open(
+    conn: Db, partner_id: UUID, customer_id: UUID | None, *, limit: int, as_of: datetime | None = None
+) -> list[PocketRow]:
     """Return the oldest `limit` pockets that are not closed, of a partner or one of its customers."""
-    listed, owners = (POCKETS_OF_PARTNER, partner_id) if customer_id is None else (POCKETS_OF_CUSTOMERS, [customer_id])
-    filters = (_NOT_CLOSED,) if customer_id is None else (_NOT_CLOSED, None)
-    return await listed.rows(conn, owners, *filters, descending=False, limit=limit)
+    owners = partner_id if customer_id is None else [customer_id]
+    listed, then = pockets_of(of_customers=customer_id is not None, as_of=as_of)
+    terms = () if customer_id is None else (None,)
+    return await listed.rows(conn, owners, _NOT_CLOSED, *then, *terms, descending=False, limit=limit)
 
 
-async def list_not_closed(conn: Db, customer_id: UUID) -> list[PocketRow]:
-    """Return all pockets of a customer that are not closed, oldest first."""
+async def list_not_closed(conn: Db, customer_id: UUID, as_of: datetime | None = None) -> list[PocketRow]:
+    """Return all pockets of a customer that are not closed, or were not, oldest first."""
+    if as_of is not None:
+        return await list_of_statuses_as_of(conn, customer_id, _NOT_CLOSED, as_of)
     return await _pockets.all(conn, _NOT_CLOSED_OF_CUSTOMER, customer_id, _NOT_CLOSED)
 
 
@@ -221,8 +248,11 @@ async def list_page_by_offset(
     terms: list[int] | None = None,
     offset: int,
     limit: int,
+    as_of: datetime | None = None,
 ) -> tuple[int, list[PocketRow]]:
     """Return the number of a customer's pockets (`pocket_ids` or all), and `limit` from `offset`, newest first."""
     wanted = (customer_id, statuses, pocket_ids, terms)
+    if as_of is not None:
+        return await list_page_as_of(conn, *wanted, at=as_of, offset=offset, limit=limit)
     count: int = await conn.fetchval(_COUNT, *wanted)
     return count, await _pockets.all(conn, _PAGE_BY_OFFSET, *wanted, offset, limit) if offset < count else []

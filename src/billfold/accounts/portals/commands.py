@@ -33,6 +33,7 @@ class PortalRow(Row, frozen=True):
 
     table = "portal"
     key_column = "portal_id"
+    keeps_former = True
 
     customer_id: UUID
     portal_id: UUID

@@ -1,6 +1,7 @@
 """Portals of v1 and v2."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
@@ -21,7 +22,7 @@ from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
-from billfold.platform.database.paging import Page
+from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
@@ -64,15 +65,23 @@ async def open_portal(
 
 
 async def portal_page(
-    bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None, notes: NoteQuery
+    bank: Bank,
+    wanted: ListQuery,
+    owner: UUID,
+    pocket_id: UUID | None,
+    *,
+    types: list[str] | None,
+    notes: NoteQuery,
+    as_of: datetime | None,
 ) -> CursorList[Portal]:
     """Return one page of portals of a pocket, or of all pockets of a customer, newest first."""
     if (external_id := notes.require_alone(types)) is not None:
-        get = partial(store.get_portal, bank.pool, owner, pocket_id=pocket_id)
+        get = partial(store.get_portal, bank.pool, owner, pocket_id=pocket_id, as_of=as_of)
         found = await find_noted(bank, owner, "portal", external_id, get=get)
         return page_of(Page(found), await _show(bank, found))
     terms = await terms_of(bank, owner, "portal", notes)
-    page = await wanted.read(bank, store.PORTALS, owner, pocket_id, types, terms, scope="portals")
+    listed, then = list_as_of(store.PORTALS, store.PORTALS_THEN, as_of)
+    page = await wanted.read(bank, listed, owner, pocket_id, types, terms, *then, scope="portals")
     return page_of(page, await _show(bank, page.items))
 
 
@@ -110,11 +119,11 @@ class ChangePortal(ChangedNote, forbid_unknown_fields=True, kw_only=True):
     status: Literal["CLOSED"] | None = None
 
 
-@get("/api/v1/service-accounts/{account_id}/portals/")
+@get("/api/v1/service-accounts/{account_id}/portals/", as_of=True)
 async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> AccountPortals:
     """List portals of an account."""
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _list_v1(bank, owner, pocket_id)
+    return await _list_v1(bank, owner, pocket_id, caller.as_of)
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open", "customer-not-open"))
@@ -126,7 +135,7 @@ async def create_account_portal(
     return render_account_portal(await open_portal(caller, bank, pocket, name=data.name))
 
 
-@get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
+@get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/", as_of=True)
 async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> schemas.AccountPortal:
     """Get portal of an account."""
     return render_account_portal(await _find_portal(caller, bank, account_id, portal_id=portal_id))
@@ -151,17 +160,17 @@ async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, por
     await _update_portal(caller, bank, found, close=True)
 
 
-@get("/api/v1/customers/{customer_id}/portals/")
+@get("/api/v1/customers/{customer_id}/portals/", as_of=True)
 async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id: UUID) -> AccountPortals:
     """List portals (v1).
 
     Returns portals of all accounts of a customer.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _list_v1(bank, owner, None)
+    return await _list_v1(bank, owner, None, caller.as_of)
 
 
-@get("/api/v2/pockets/{pocket_id}/portals/", SIGNED, READS)
+@get("/api/v2/pockets/{pocket_id}/portals/", SIGNED, READS, as_of=True)
 async def list_portals(
     caller: Call, bank: Bank, pocket_id: UUID, wanted: ListQuery, notes: NoteQuery, types: Types = None
 ) -> CursorList[Portal]:
@@ -170,11 +179,11 @@ async def list_portals(
     Returns portals, newest first.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await portal_page(bank, wanted, owner, pocket_id=own_id, types=types, notes=notes)
+    return await portal_page(bank, wanted, owner, pocket_id=own_id, types=types, notes=notes, as_of=caller.as_of)
 
 
-@get("/api/v2/customers/{customer_id}/portals/")
-@get("/api/v2/portals/", READS)
+@get("/api/v2/customers/{customer_id}/portals/", as_of=True)
+@get("/api/v2/portals/", READS, as_of=True)
 async def list_customer_portals(
     caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, notes: NoteQuery, types: Types = None
 ) -> CursorList[Portal]:
@@ -183,7 +192,7 @@ async def list_customer_portals(
     Returns portals of all Pockets of a customer, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await portal_page(bank, wanted, owner, pocket_id=None, types=types, notes=notes)
+    return await portal_page(bank, wanted, owner, pocket_id=None, types=types, notes=notes, as_of=caller.as_of)
 
 
 @post(
@@ -221,7 +230,7 @@ async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
     return await wallets.allot(data.chain)
 
 
-@get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
+@get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", as_of=True)
 async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
     """Get portal."""
     return (await _show(bank, [await _find_portal(caller, bank, pocket_id, portal_id=portal_id)]))[0]
@@ -267,7 +276,7 @@ async def get_funding_instructions(
 
 async def _find_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await store.get_portal(bank.pool, owner, portal_id, pocket_id=own_id)
+    return await store.get_portal(bank.pool, owner, portal_id, pocket_id=own_id, as_of=caller.as_of)
 
 
 async def _update_portal(
@@ -292,6 +301,7 @@ async def _rename_portal(
     return await store.get_portal(bank.pool, found.customer_id, found.portal_id)
 
 
-async def _list_v1(bank: Bank, owner: UUID, pocket_id: UUID | None) -> AccountPortals:
-    rows = await store.PORTALS.rows(bank.pool, owner, pocket_id, None, None, limit=_V1_PORTALS_MAX)
+async def _list_v1(bank: Bank, owner: UUID, pocket_id: UUID | None, as_of: datetime | None) -> AccountPortals:
+    listed, then = list_as_of(store.PORTALS, store.PORTALS_THEN, as_of)
+    rows = await listed.rows(bank.pool, owner, pocket_id, None, None, *then, limit=_V1_PORTALS_MAX)
     return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])

@@ -1,6 +1,7 @@
 """Reads of portals."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from uuid import UUID
 
 from billfold.accounts.portals.commands import PortalRow
@@ -19,21 +20,25 @@ FIRST_NETWORK_ADDRESS = """
   ORDER BY p.created_at, p.written_no LIMIT 1)
 """
 """The first open address of a Pocket on the network, for a statement with both."""
-PORTALS = KeysetList(
-    f"""SELECT {_portals.columns()}, written_no FROM portal
- WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
+_LISTED = """customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
    AND ($4::bigint[] IS NULL OR portal_id = ANY(ARRAY(
          SELECT object_id FROM object_note WHERE customer_id = $1 AND kind = 'portal' AND terms @> $4)))
-   AND {{page}}""",
-    _portals.read,
-    **BY_CREATION,
+   AND {page}"""
+PORTALS, PORTALS_THEN = (
+    KeysetList(f"{selected} {_LISTED}", _portals.read, **BY_CREATION)
+    for selected in (
+        f"SELECT {_portals.columns()}, written_no FROM portal WHERE",
+        f"{_portals.select_as_of('$5', 'written_no')} AND",
+    )
 )
 """Portals of a customer, of one pocket or of all, of some types or of all, and by terms of notes, newest first."""
 
 
-async def get_portal(conn: Db, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None) -> PortalRow:
+async def get_portal(
+    conn: Db, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None, as_of: datetime | None = None
+) -> PortalRow:
     """Return the portal, of this pocket if given. Raises NotFound."""
-    portal = await _portals.get(conn, customer_id, portal_id)
+    portal = await _portals.get(conn, customer_id, portal_id, as_of=as_of)
     if pocket_id is not None and portal.pocket_id != pocket_id:
         raise NotFound("There is no such portal.")
     return portal

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.pockets.as_of_store import entries_end
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.store import list_by_id
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
@@ -30,6 +31,7 @@ from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import Page
 from billfold.platform.dates import ET
+from billfold.platform.errors import NotFound
 from billfold.platform.text import Separators
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
@@ -75,8 +77,8 @@ _PEOPLE = (
 )
 
 
-@get("/api/v1/customers/{customer_id}/trades/")
-@get("/api/v1/trades/", READS, name="list_v1_trades", refuses=("not-found",))
+@get("/api/v1/customers/{customer_id}/trades/", as_of=True)
+@get("/api/v1/trades/", READS, name="list_v1_trades", refuses=("not-found",), as_of=True)
 async def list_v1_customer_trades(
     *,
     caller: Call,
@@ -95,7 +97,7 @@ async def list_v1_customer_trades(
     return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
-@get("/api/v1/service-accounts/{account_id}/trades/")
+@get("/api/v1/service-accounts/{account_id}/trades/", as_of=True)
 async def list_v1_trades(
     caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> SearchedList[V1Trade]:
@@ -107,7 +109,7 @@ async def list_v1_trades(
     return await _v1_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
-@get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
+@get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",), as_of=True)
 async def get_trades_csv(
     *,
     member: CustomerCaller,
@@ -122,14 +124,16 @@ async def get_trades_csv(
     Returns the trades of `/api/v1/trades/` in one file, newest first; `notional` in cents, or for people in dollars.
     """
     _, own = await _resolve_pockets(member, bank, None, requested=account)
-    values = (member.customer_id, own, *_of_v1(query).values())
+    end = await entries_end(bank.pool, member.customer_id, own, member.as_of)
+    values = (member.customer_id, own, *_of_v1(query).values(end))
 
     async def fetch(bank: Bank, last: TradeRow | None) -> list[TradeRow]:
         after = None if last is None else (last.entry_no, last.trade_no)
         return await TRADES.rows(bank.pool, *values, after=after, limit=ROWS_PER_PAGE)
 
     is_for_people = columns == Columns.PEOPLE
-    pockets = await list_by_id(bank.pool, [(member.customer_id, each) for each in own]) if is_for_people else []
+    keys = [(member.customer_id, each) for each in own]
+    pockets = await list_by_id(bank.pool, keys, member.as_of) if is_for_people else []
     names = {each.pocket_id: each.name for each in pockets}
 
     def cells_of(row: TradeRow) -> Iterable[object]:
@@ -151,8 +155,8 @@ def _cells_for_people(row: TradeRow, trade: V1Trade, pocket: str) -> Iterable[ob
     )
 
 
-@get("/api/v2/customers/{customer_id}/trades/")
-@get("/api/v2/trades/", READS, name="list_trades", refuses=("not-found",))
+@get("/api/v2/customers/{customer_id}/trades/", as_of=True)
+@get("/api/v2/trades/", READS, name="list_trades", refuses=("not-found",), as_of=True)
 async def list_customer_trades(
     *,
     caller: Call,
@@ -171,7 +175,7 @@ async def list_customer_trades(
     return await _trade_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
-@get("/api/v2/pockets/{pocket_id}/trades/")
+@get("/api/v2/pockets/{pocket_id}/trades/", as_of=True)
 async def list_pocket_trades(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> SearchedList[Trade]:
@@ -183,11 +187,15 @@ async def list_pocket_trades(
     return await _trade_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
-@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS)
+@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS, as_of=True)
 async def get_trade(caller: Call, bank: Bank, pocket_id: UUID, trade_id: UUID) -> Trade:
     """Get trade."""
-    key = await caller.pocket(bank, pocket_id)
-    return render_trade(await get_trade_row(bank.pool, *key, trade_id), bank, caller.now)
+    owner, own_id = await caller.pocket(bank, pocket_id)
+    end = await entries_end(bank.pool, owner, [own_id], caller.as_of)
+    row = await get_trade_row(bank.pool, owner, own_id, trade_id)
+    if row.entry_no >= end:
+        raise NotFound("There is no such trade.")
+    return render_trade(row, bank, caller.now)
 
 
 async def _resolve_pockets(
@@ -200,24 +208,26 @@ async def _resolve_pockets(
 async def _trade_page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> SearchedList[Trade]:
-    page = await _read_trades(bank, wanted, query, scope=scope, of=of)
+    page = await _read_trades(caller, bank, wanted, query, scope=scope, of=of)
     return searched_page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _v1_page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> SearchedList[V1Trade]:
-    page = await _read_trades(bank, wanted, _of_v1(query), scope=scope, of=of)
+    page = await _read_trades(caller, bank, wanted, _of_v1(query), scope=scope, of=of)
     return searched_page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _read_trades(
-    bank: Bank, wanted: OrderedQuery, query: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
+    caller: Call, bank: Bank, wanted: OrderedQuery, query: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
 ) -> Page[TradeRow]:
     """Return a page of trades of (customer_id, pocket ids), newest booking first unless requested otherwise."""
     # A Pocket opened between two pages does not invalidate the cursor: `scope` names what was requested.
-    values = query.by_calendars(bank.calendars).values()
-    return await wanted.read(bank, TRADES, *of, *values, scope=scope, filters=query)
+    end = await entries_end(bank.pool, *of, caller.as_of)
+    values = query.by_calendars(bank.calendars).values(end)
+    filters = query if caller.as_of is None else (query, caller.as_of)
+    return await wanted.read(bank, TRADES, *of, *values, scope=scope, filters=filters)
 
 
 def _of_v1(query: TradeFilters) -> TradeFilters:

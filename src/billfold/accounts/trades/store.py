@@ -9,6 +9,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.accounts.entry_numbers import BookedIn, MergedList, entries_of
+from billfold.accounts.pockets.as_of_store import JOURNAL_NO_MAX
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.connection import Db
 from billfold.platform.database.rows import Table
@@ -72,9 +73,9 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
             settled_to = calendars.settlement_on_or_before(settled_to)
         return msgspec.structs.replace(self, settled_from=settled_from, settled_to=settled_to)
 
-    def values(self) -> tuple[BookedIn, *tuple[object, ...]]:
-        """Return the parameters of TRADES after the Pockets, ignoring fields of subclasses."""
-        booked = BookedIn(self.traded_from, self.traded_to, self.booked_from, self.booked_to)
+    def values(self, end: int = JOURNAL_NO_MAX) -> tuple[BookedIn, *tuple[object, ...]]:
+        """Return the parameters of TRADES after the Pockets, ignoring fields of subclasses; entries before `end`."""
+        booked = BookedIn(self.traded_from, self.traded_to, self.booked_from, self.booked_to, end)
         return booked, *(getattr(self, name) for name in TradeFilters.__struct_fields__)
 
 

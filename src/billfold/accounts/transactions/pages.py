@@ -162,6 +162,8 @@ async def transaction_page(
 ) -> Page[TransactionRow]:
     """Return one page. A position is the row's key and 0 for the activity, 1 for its sweep, 2 for a stop."""
     filters = {**msgspec.to_builtins(query), "descending": wanted.descending, "order": activity.order}
+    if activity.as_of is not None:
+        filters["as_of"] = activity.as_of.isoformat()
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
     descending = wanted.descending != backwards

@@ -1,6 +1,7 @@
 """Transactions at every level: partner, customer, Pocket; and the older reads of v1."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated
@@ -8,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.pockets.as_of_store import entries_end
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
 from billfold.accounts.pockets.store import list_by_id
@@ -69,7 +71,7 @@ _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 _PEOPLE = ("Date", "Time (Eastern)", "Pocket", "To or from", "Description", "Type", "Status", "Amount (USD)", "Your id")
 
 
-@get("/api/v2/transactions/")
+@get("/api/v2/transactions/", as_of=True)
 async def list_transactions(
     caller: Caller, bank: Bank, wanted: OrderedQuery, query: pages.SweepQuery
 ) -> SearchedList[Transaction]:
@@ -81,7 +83,7 @@ async def list_transactions(
     return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",))
+@get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",), as_of=True)
 async def list_own_transactions(
     member: CustomerCaller, bank: Bank, wanted: OrderedQuery, query: TransactionQuery
 ) -> SearchedList[Transaction]:
@@ -89,11 +91,12 @@ async def list_own_transactions(
 
     Returns transactions of all Pockets, or of those named.
     """
-    page = await _customer_page(member, bank, member.customer_id, wanted=wanted, query=query)
+    owner = await member.owner(bank, None)
+    page = await _customer_page(member, bank, owner, wanted=wanted, query=query)
     return searched_page_of(page, [render_transaction(row, member.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v2/customers/{customer_id}/transactions/")
+@get("/api/v2/customers/{customer_id}/transactions/", as_of=True)
 async def list_customer_transactions(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, query: pages.SweepQuery
 ) -> SearchedList[Transaction]:
@@ -103,7 +106,7 @@ async def list_customer_transactions(
     return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v2/pockets/{pocket_id}/transactions/")
+@get("/api/v2/pockets/{pocket_id}/transactions/", as_of=True)
 async def list_pocket_transactions(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: pages.SweepQuery
 ) -> SearchedList[Transaction]:
@@ -113,7 +116,7 @@ async def list_pocket_transactions(
     return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
+@get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",), as_of=True)
 async def get_transactions_csv(
     *,
     member: CustomerCaller,
@@ -126,8 +129,9 @@ async def get_transactions_csv(
 
     Returns the same transactions in one file, newest first; amounts in cents, or for people in dollars.
     """
-    own = await resolve_pockets(member, bank, member.customer_id, requested=query.pockets)
-    activity = Activity.of_customer(member.customer_id, own)
+    owner = await member.owner(bank, None)
+    own = await resolve_pockets(member, bank, owner, requested=query.pockets)
+    activity = await _activity_of(member, bank, owner, own)
 
     async def fetch(bank: Bank, last: TransactionRow | None) -> list[TransactionRow]:
         after = None if last is None else (last.entry_no, last.posting_no)
@@ -137,7 +141,7 @@ async def get_transactions_csv(
         return await pages.noted_transactions(bank, await pages.open_transactions(bank, rows))
 
     is_for_people = columns == Columns.PEOPLE
-    pockets = await list_by_id(bank.pool, [(member.customer_id, each) for each in own]) if is_for_people else []
+    pockets = await list_by_id(bank.pool, [(owner, each) for each in own], member.as_of) if is_for_people else []
     names = {each.pocket_id: each.name for each in pockets}
 
     def cells_of(row: TransactionRow) -> Iterable[object] | None:
@@ -172,8 +176,8 @@ def _cells_for_people(transaction: Transaction, names: Mapping[UUID, str]) -> It
     )
 
 
-@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
-@get("/api/v2/transactions/{transaction_id}/", READS)
+@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/", as_of=True)
+@get("/api/v2/transactions/{transaction_id}/", READS, as_of=True)
 async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Transaction:
     """Get transaction.
 
@@ -182,7 +186,8 @@ async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, tran
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
-    return render_transaction(await _read_transaction(bank, *key, transaction_id), caller.now, bank.calendars)
+    row = await _read_transaction(bank, *key, transaction_id, as_of=caller.as_of)
+    return render_transaction(row, caller.now, bank.calendars)
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,9 +252,9 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
 
 
 async def _read_transaction(
-    bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
+    bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID, as_of: datetime | None = None
 ) -> TransactionRow:
-    row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id)
+    row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id, as_of)
     return (await pages.noted_transactions(bank, await pages.open_transactions(bank, [row])))[0]
 
 
@@ -260,7 +265,9 @@ async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: Tr
     # For one customer its own order leads straight to the rows; the partner's would scan all of the partner's rows.
     of_one = len(owners) == 1
     activity = (
-        Activity.of_customer(owners.pop(), own) if of_one else Activity.of_partner(caller.partner_id, own or None)
+        await _activity_of(caller, bank, owners.pop(), own)
+        if of_one
+        else Activity.of_partner(caller.partner_id, own or None, caller.as_of)
     )
     scope = f"transactions:{caller.partner_id}"
     return await pages.transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
@@ -270,7 +277,7 @@ async def _customer_page(
     caller: Call, bank: Bank, owner: UUID, wanted: ListQuery, query: TransactionQuery
 ) -> Page[TransactionRow]:
     own = await resolve_pockets(caller, bank, owner, requested=query.pockets)
-    scope, activity = f"transactions:customer:{owner}", Activity.of_customer(owner, own)
+    scope, activity = f"transactions:customer:{owner}", await _activity_of(caller, bank, owner, own)
     return await pages.transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
 
 
@@ -281,5 +288,11 @@ async def _pocket_page(
     if query.pockets is not None:
         named = [await caller.pocket(bank, each) for each in query.pockets]
         own = own if key in named else []
-    scope, activity = f"transactions:pocket:{key[1]}", Activity.of_customer(key[0], own)
+    scope, activity = f"transactions:pocket:{key[1]}", await _activity_of(caller, bank, key[0], own)
     return await pages.transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
+
+
+async def _activity_of(caller: Call, bank: Bank, owner: UUID, own: list[UUID]) -> Activity:
+    """Return the activity of these Pockets, as the caller reads it. Raises NotFound."""
+    end = await entries_end(bank.pool, owner, own, caller.as_of)
+    return Activity.of_customer(owner, own, end=end, as_of=caller.as_of)

@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.ledger.types import TransactionType
 from billfold.platform.calendars import Calendars
+from billfold.platform.database.former_rows import joined_as_was
 from billfold.platform.dates import et_date, et_instant
 
 
@@ -86,19 +87,18 @@ class TransactionRow(msgspec.Struct, frozen=True):
 
 
 # A pending ACH payment settles when it is sent: a review may take days, or a window may be missed.
-ACH_SETTLES_AT: Final = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
-          THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END"""
-"""The settlement time of the ACH entry e, in SQL."""
-_AGREED: Final = f"""CASE WHEN {{row}}.type = 'ACH' AND {{row}}.direction = 'DEBIT' THEN coalesce((
-     SELECT {ACH_SETTLES_AT} FROM ach_entry e
-      WHERE e.customer_id = {{customer}} AND e.ach_id = ({{row}}.details ->> 'ach_id')::uuid
-        AND e.entry_no = {{row}}.entry_no AND e.way = 'ORIGINATION'), {{row}}.settles_at)
-     ELSE {{row}}.settles_at END"""
-_SETTLES_AT: Final = f"""(SELECT CASE WHEN s.agreed <= {{row}}.booked_at THEN s.agreed ELSE (
+_ACH_SETTLES_AT: Final = """CASE WHEN {e}.file_id IS NULL AND {e}.status IN ('PENDING', 'APPROVED')
+          THEN greatest({e}.settled_at, timestamptz '2999-12-31') ELSE {e}.settled_at END"""
+_AGREED: Final = """CASE WHEN {row}.type = 'ACH' AND {row}.direction = 'DEBIT' THEN coalesce((
+     SELECT {ach_settles_at} FROM ach_entry {as_was}
+      WHERE ach_entry.customer_id = {customer} AND ach_entry.ach_id = ({row}.details ->> 'ach_id')::uuid
+        AND ach_entry.entry_no = {row}.entry_no AND ach_entry.way = 'ORIGINATION'), {row}.settles_at)
+     ELSE {row}.settles_at END"""
+_SETTLES_AT: Final = """(SELECT CASE WHEN s.agreed <= {row}.booked_at THEN s.agreed ELSE (
        s.eastern + interval '1 day' * coalesce((
-         {{closures}}::text::json -> s.eastern::date::text ->> ({{row}}.type = 'ON_US')::int)::int, 0))
+         {closures}::text::json -> s.eastern::date::text ->> ({row}.type = 'ON_US')::int)::int, 0))
        AT TIME ZONE 'America/New_York' END
-     FROM (SELECT agreed, agreed AT TIME ZONE 'America/New_York' AS eastern FROM (SELECT {_AGREED}) o(agreed)) s)"""
+     FROM (SELECT agreed, agreed AT TIME ZONE 'America/New_York' AS eastern FROM (SELECT {agreed}) o(agreed)) s)"""
 
 
 def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
@@ -110,9 +110,16 @@ def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
     return et_instant(calendars.settlement_on_or_after(et_date(row.settles_at)), 0)
 
 
-def settlement_of(row: str, customer: str, *, closures: str) -> str:
-    """Return the SQL for `settles_at` of a customer's row, given a value of `closures_of`."""
-    return _SETTLES_AT.format(row=row, customer=customer, closures=closures)
+def ach_settles_at(entry: str) -> str:
+    """Return the SQL for the settlement time of an ACH entry."""
+    return _ACH_SETTLES_AT.format(e=entry)
+
+
+def settlement_of(row: str, customer: str, *, closures: str, at: str | None = None) -> str:
+    """Return the SQL for `settles_at` of a customer's row, given a value of `closures_of`, now or as of an instant."""
+    entry, as_was = ("ach_entry", "") if at is None else ("(w.was)", joined_as_was("ach_entry", "ach_id", at))
+    agreed = _AGREED.format(row=row, customer=customer, ach_settles_at=ach_settles_at(entry), as_was=as_was)
+    return _SETTLES_AT.format(row=row, agreed=agreed, closures=closures)
 
 
 def closures_of(calendars: Calendars) -> str:

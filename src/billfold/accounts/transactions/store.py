@@ -7,6 +7,7 @@ releases, which did not pass the bank account, are shown with one too.
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import product
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
@@ -14,8 +15,10 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.entry_numbers import BookedIn, Entries, MergedList
+from billfold.accounts.pockets.as_of_store import JOURNAL_NO_MAX, entries_end
 from billfold.accounts.transactions import settlement as transaction_settlement
-from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, TransactionRow
+from billfold.accounts.transactions.payment_store import with_payments
+from billfold.accounts.transactions.settlement import TransactionRow
 from billfold.platform.calendars import Calendars
 from billfold.platform.database import paging
 from billfold.platform.database.connection import Connection, Db
@@ -56,19 +59,15 @@ SWEEP_MEMBER = 1000
 """The sweep of member n of a transaction is its member 1000 + n."""
 _MEMBER_MAX = 65_535
 
-_ACH_ENTRIES = f"""
-SELECT e.customer_id, e.entry_no, {ACH_SETTLES_AT}, e.trace_number FROM ach_entry e
- WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
-"""
-_WIRE_NAMES = ("end_to_end_identification", "uetr", "imad", "omad")
-_WIRES = f"""
-SELECT w.customer_id, w.wire_id::text, {", ".join(_WIRE_NAMES)} FROM wire w
- WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
-"""
 # Cash reserved for a card payment is shown while it is held, from the entry that holds it.
 # One index lookup per row, independent of the customer's size: not EXISTS, which might hash all of them.
-_IS_SHOWN = """(a.swept OR a.type <> 'CARD' OR coalesce((SELECT true FROM card_authorization h
-    WHERE h.customer_id = {customer} AND h.hold_entry_no = a.entry_no LIMIT 1), false))"""
+_IS_HELD = """coalesce((SELECT true FROM card_authorization h
+    WHERE h.customer_id = {customer} AND h.hold_entry_no = a.entry_no LIMIT 1), false)"""
+_WAS_HELD = """coalesce((SELECT true FROM former_row f
+    WHERE f.customer_id = {customer} AND f.kind = 'card_authorization'
+      AND (f.row ->> 'hold_entry_no')::bigint = a.entry_no AND f.until > {at} LIMIT 1), false)"""
+_IS_SHOWN = {False: f"(a.swept OR a.type <> 'CARD' OR {_IS_HELD})"}
+_IS_SHOWN[True] = f"(a.swept OR a.type <> 'CARD' OR {_IS_HELD} OR {_WAS_HELD})"
 _FILTER = """
    AND {is_shown}
    AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type IN ('FEE', 'CREDIT') AND a.type || ':'
@@ -139,26 +138,27 @@ _BANK_TYPES = frozenset({"FEE", "CREDIT", "GENERIC"})
 _Searched = PaymentList[TransactionRow] | BoundedList[TransactionRow]
 
 
-def _lists(
-    kind: Callable[..., _Searched], sql: str, *, first: int, customer: str = "$1", **key: str
-) -> Mapping[bool, _Searched]:
-    """Return a list, and under True one that also filters by the time of settlement, which costs more.
+_Lists = Mapping[tuple[bool, bool], _Searched]
+"""Lists, by whether they filter by the time of settlement, which costs more, and whether they read as of an instant."""
+
+
+def _lists(kind: Callable[..., _Searched], sql: str, *, first: int, customer: str = "$1", **key: str) -> _Lists:
+    """Return the lists of a statement.
 
     The filters are its parameters from number `first` on, the last of them only with the time of settlement; `key` is
     the other input of the `kind` of list.
     """
-    is_shown = _IS_SHOWN.format(customer=customer)
     names = (*TransactionFilters.__struct_fields__, "now", "closures")
     values = {name: f"${place}" for place, name in enumerate(names, first)}
-    settlement = transaction_settlement.settlement_of("a", customer, closures=values["closures"])
-    return {
-        filters_settlement: kind(
-            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)),
-            _transactions.read,
-            **key,
-        )
-        for filters_settlement, settles_at in ((False, "a.settles_at"), (True, settlement))
-    }
+    lists = {}
+    for filters_settlement, as_of in product((False, True), repeat=2):
+        at, settles_at = values["now"] if as_of else None, "a.settles_at"
+        if filters_settlement:
+            settles_at = transaction_settlement.settlement_of("a", customer, closures=values["closures"], at=at)
+        is_shown = _IS_SHOWN[as_of].format(customer=customer, at=at)
+        filtered = _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)
+        lists[filters_settlement, as_of] = kind(sql.replace("{filter}", filtered), _transactions.read, **key)
+    return lists
 
 
 _transactions = Table(TransactionRow, "transaction")
@@ -209,32 +209,42 @@ SELECT {_PREFIXED} FROM transaction a
     booked_at="timestamptz",
     written_no="bigint",
 )
-_ONE = f"""
+_ONE = {
+    as_of: f"""
 SELECT {_PREFIXED} FROM transaction a
- WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
-   AND ($2::uuid IS NULL OR a.pocket_id = $2) AND {_IS_SHOWN.format(customer="$1")}
+ WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4 AND a.booked_at <= coalesce($5::timestamptz, 'infinity')
+   AND ($2::uuid IS NULL OR a.pocket_id = $2) AND {is_shown.format(customer="$1", at="$5")}
  ORDER BY a.activity_id LIMIT 1
 """
+    for as_of, is_shown in _IS_SHOWN.items()
+}
 
 
 class Activity:
     """The activity of a partner or a customer, of all pockets or of some, in booking order."""
 
-    def __init__(self, lists: Mapping[bool, _Searched], *owner: object) -> None:
+    def __init__(self, lists: _Lists, *owner: object, end: int = JOURNAL_NO_MAX, as_of: datetime | None = None) -> None:
         self._lists = lists
         self._owner = owner
-        self.order = lists[False].order
-        self.place_of = lists[False].place_of
+        self._end = end
+        self.as_of = as_of
+        self.order = lists[False, False].order
+        self.place_of = lists[False, False].place_of
 
     @classmethod
-    def of_customer(cls, customer_id: UUID, pocket_ids: list[UUID]) -> Self:
-        """Return the activity of these distinct pockets, merged by (entry_no, posting_no)."""
-        return cls(_OF_CUSTOMER, customer_id, pocket_ids)
+    def of_customer(
+        cls, customer_id: UUID, pocket_ids: list[UUID], *, end: int = JOURNAL_NO_MAX, as_of: datetime | None = None
+    ) -> Self:
+        """Return the activity of these distinct pockets, merged by (entry_no, posting_no).
+
+        As of an instant, `end` is that of the entries then.
+        """
+        return cls(_OF_CUSTOMER, customer_id, pocket_ids, end=end, as_of=as_of)
 
     @classmethod
-    def of_partner(cls, partner_id: UUID, pocket_ids: list[UUID] | None) -> Self:
+    def of_partner(cls, partner_id: UUID, pocket_ids: list[UUID] | None, as_of: datetime | None = None) -> Self:
         """Return the activity of all customers of a partner by (booked_at, written_no)."""
-        return cls(_OF_PARTNER, partner_id, pocket_ids)
+        return cls(_OF_PARTNER, partner_id, pocket_ids, as_of=as_of)
 
     @property
     def is_by_entry(self) -> bool:
@@ -260,7 +270,7 @@ class Activity:
         """Return up to `limit` rows after a position: ACH payments have the settlement and number of their entries."""
         listed, values = self._list_of(filters, now, calendars)
         rows = await listed.rows(conn, *values, after=after, descending=descending, limit=limit)
-        return await _as_read(conn, rows)
+        return await with_payments(conn, rows, self.as_of)
 
     async def search(
         self,
@@ -280,24 +290,27 @@ class Activity:
         rows, stop = await listed.search(
             conn, *values, after=after, descending=descending, limit=limit, is_filtered=is_filtered
         )
-        return await _as_read(conn, [row for row, _ in rows]), stop
+        return await with_payments(conn, [row for row, _ in rows], self.as_of), stop
 
     def _list_of(self, filters: TransactionFilters, now: datetime, calendars: Calendars) -> tuple[_Searched, list[Any]]:
         """Return the list for these filters, and its parameters."""
         filters_settlement = filters.settled_from is not None or filters.settled_to is not None
+        if self.as_of is not None and not self.is_by_entry:
+            end = self.as_of + datetime.resolution
+            filters = msgspec.structs.replace(filters, booked_to=min(filters.booked_to or end, end))
         values = [getattr(filters, name) for name in TransactionFilters.__struct_fields__]
         lists = self._lists
         if lists is _OF_CUSTOMER:
-            values.insert(0, BookedIn(filters.booked_from, filters.booked_to))
+            values.insert(0, BookedIn(filters.booked_from, filters.booked_to, end=self._end))
             kinds = {each.partition(":")[0] for each in filters.types or ()}
             if kinds and kinds <= _BANK_TYPES and not filters.sweeps:
                 lists = _OF_BANK
         closures = [transaction_settlement.closures_of(calendars)] if filters_settlement else []
-        return lists[filters_settlement], [*self._owner, *values, now, *closures]
+        return lists[filters_settlement, self.as_of is not None], [*self._owner, *values, now, *closures]
 
 
 async def get_transaction_row(
-    conn: Db, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
+    conn: Db, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID, as_of: datetime | None = None
 ) -> TransactionRow:
     """Return the activity with this id, or the pocket's activity of the transaction with it. Raises NotFound.
 
@@ -308,7 +321,10 @@ async def get_transaction_row(
     sweep = member >= SWEEP_MEMBER
     first = member_of(group, member - SWEEP_MEMBER) if sweep else requested_id
     last = first if member else member_of(group, _MEMBER_MAX)
-    (found,) = await _as_read(conn, [await _transactions.one(conn, _ONE, customer_id, pocket_id, first, last)])
+    row = await _transactions.one(conn, _ONE[as_of is not None], customer_id, pocket_id, first, last, as_of)
+    if row.entry_no >= await entries_end(conn, customer_id, [row.pocket_id], as_of):
+        raise NotFound("There is no such transaction.")
+    (found,) = await with_payments(conn, [row], as_of)
     if sweep and found.is_hold:
         raise NotFound("There is no such transaction.")
     return sweep_of(found) if sweep else found
@@ -341,52 +357,3 @@ def sweep_of(row: TransactionRow) -> TransactionRow:
         details=_TO_BROKERAGE if is_credit else _TO_BANK,
         remittance=None,
     )
-
-
-class _AchDetails(msgspec.Struct):
-    ach_id: UUID | None = None
-
-
-async def _as_read(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
-    """Return activity with current data: ACH payments follow their entries, wires have their references."""
-    return await _with_wires(conn, await _with_ach_entries(conn, found))
-
-
-async def _with_wires(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
-    """Return activity with the references of its wires; an outgoing one is numbered when it is sent."""
-    details = {row.activity_id: msgspec.json.decode(row.details) for row in found if row.type == "WIRE"}
-    wire_ids = [each["wire_id"] for each in details.values() if each.get("wire_id")]
-    if not wire_ids:
-        return found
-    rows = await conn.fetch(_WIRES, list({row.customer_id for row in found}), wire_ids)
-    names = {(each["customer_id"], each["wire_id"]): {name: each[name] for name in _WIRE_NAMES} for each in rows}
-    return [
-        msgspec.structs.replace(row, details=msgspec.json.encode(told | named).decode()) if named else row
-        for row in found
-        for told in [details.get(row.activity_id, {})]
-        for named in [names.get((row.customer_id, told.get("wire_id", "")))]
-    ]
-
-
-async def _with_ach_entries(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
-    """Return activity with current data: ACH payments settle when their entries do, and have their trace numbers."""
-    outgoing_ach = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
-    if not outgoing_ach:
-        return found
-    ach_ids = [msgspec.json.decode(row.details, type=_AchDetails).ach_id for row in outgoing_ach]
-    customers = list({row.customer_id for row in outgoing_ach})
-    entries = await conn.fetch(_ACH_ENTRIES, customers, [each for each in ach_ids if each is not None])
-    sent = {(row[0], row[1], "ACH", "DEBIT"): (row[2], row[3]) for row in entries}
-    return [
-        msgspec.structs.replace(row, settles_at=instant or row.settles_at, details=_with_trace(row.details, trace))
-        for row in found
-        for instant, trace in [sent.get((row.customer_id, row.entry_no, row.type, row.direction), (None, None))]
-    ]
-
-
-def _with_trace(details: str, trace_number: str | None) -> str:
-    """Return the details of an ACH payment with the trace number of its entry, once it was sent."""
-    told: dict[str, Any] = msgspec.json.decode(details) if trace_number else {}
-    if trace_number is None or told.get("trace_number") is not None:
-        return details
-    return msgspec.json.encode(told | {"trace_number": trace_number}).decode()

@@ -283,9 +283,11 @@ class Engine:
                     await insert_heads(conn, enrolled, now, business_date=self.context(now).business_date)
                 heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
                 books = await self.books.load(conn, heads, self.market)
-                again, changed = await self._decide(conn, batch, books, now=now or self._at(clock))
+                now = now or self._at(clock)
+                again, changed = await self._decide(conn, batch, books, now=now)
                 if changed:
-                    await write_books(conn, changed, self.calendars, shards_of(heads) if self._by_shard else None)
+                    shards = shards_of(heads) if self._by_shard else None
+                    await write_books(conn, changed, self.calendars, shards, now=now)
                     for record in self.recorders:
                         await record(conn, batch)
             reset_drafts(changed)
@@ -303,16 +305,16 @@ class Engine:
         else:
             heads, clock = await read_heads(conn, customers)
             books = await self.books.load(conn, heads, self.market)
-        again, changed = await self._decide(conn, [job], books, now=self._at(clock))
+        now = self._at(clock)
+        again, changed = await self._decide(conn, [job], books, now=now)
         if changed:
             # Notices are of rows that do not fit; audit entries may be of a refusal, which does.
             is_one_call = job.command.audit is None and fits_one_call(changed)
             kept = job.response if isinstance(job.answer, Answer) else None
             response = None if kept is None or job.outcome is None else kept.row(job.outcome)
             async with nullcontext() if is_one_call else conn.transaction():
-                await write_books(
-                    conn, changed, self.calendars, clock=clock if self.test_clock else None, response=response
-                )
+                at = clock if self.test_clock else None
+                await write_books(conn, changed, self.calendars, clock=at, response=response, now=now)
                 for record in () if is_one_call else self.recorders:
                     await record(conn, [job])
             reset_drafts(changed)

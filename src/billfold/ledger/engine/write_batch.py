@@ -9,6 +9,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ import msgspec
 from billfold.ledger.book import postings as book_postings
 from billfold.ledger.book.book import Book, refresh_due
 from billfold.ledger.book.draft import PocketBook, PocketColumns, PocketCounters
+from billfold.ledger.book.pocket_versions import PocketVersion, version_of
 from billfold.ledger.book.postings import StoredEntry
 from billfold.ledger.customers import DirectoryEntry
 from billfold.ledger.engine.load_books import serialize_book
@@ -92,7 +94,7 @@ LEDGER_BOOK_TABLES = (
 """Tables that get rows in nearly every batch, in the order of the parameters of `ledger_book`."""
 
 _APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
-_BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+_BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14), pocket_versions_add($15)"
 _WITH_RESPONSE = ", response_keep({})"
 _AT_CLOCK = " FROM clock_held_at({})"
 _OF_BOOK = frozenset(LEDGER_BOOK_TABLES)
@@ -149,7 +151,7 @@ def fits_one_call(books: Sequence[Book]) -> bool:
 @cache
 def _book_statement(response: int, clock: int) -> str:
     """Return the statement with so many parameters of a response and of a clock after those of the ledger."""
-    first = 5 + len(LEDGER_BOOK_TABLES)
+    first = 6 + len(LEDGER_BOOK_TABLES)
     kept = ", ".join(f"${first + n}" for n in range(response))
     anchors = ", ".join(f"${first + response + n}" for n in range(clock))
     return _BOOK + (_WITH_RESPONSE.format(kept) if kept else "") + (_AT_CLOCK.format(anchors) if anchors else "")
@@ -162,6 +164,8 @@ async def write_books(
     shards: Mapping[UUID, int] | None = None,
     clock: ClockState | None = None,
     response: tuple[Any, ...] | None = None,
+    *,
+    now: datetime,
 ) -> None:
     """Write the drafts of these books. After COMMIT call `reset_drafts`. `shards` are those of a distributed bank.
 
@@ -171,18 +175,20 @@ async def write_books(
     of books which are not locked, was set.
     """
     if shards is None:
-        batch = _batch_of(books, calendars)
+        batch = _batch_of(books, calendars, now)
         await _write(conn, batch, clock, response)
         pockets = batch.pockets
     else:
         by_shard = _by_shard(books, shards)
-        pockets = await _write_by_shard(conn, [_batch_of(by_shard[shard], calendars) for shard in sorted(by_shard)])
+        pockets = await _write_by_shard(
+            conn, [_batch_of(by_shard[shard], calendars, now) for shard in sorted(by_shard)]
+        )
     if pockets:
         await conn.executemany(_UPSERT_POCKET, pockets)
-    await _write_changes(conn, books)
+    await _write_changes(conn, books, now)
 
 
-def _batch_of(books: Sequence[Book], calendars: Calendars) -> _Batch:
+def _batch_of(books: Sequence[Book], calendars: Calendars, now: datetime) -> _Batch:
     heads: list[tuple[Any, ...]] = []
     rows_by_class: _Tuples = {}
     for book in books:
@@ -191,6 +197,7 @@ def _batch_of(books: Sequence[Book], calendars: Calendars) -> _Batch:
         pack_postings(rows)
         for kind, tuples in rows.items():
             rows_by_class.setdefault(kind, []).extend(tuples)
+    rows_by_class[PocketVersion] = [version_of(book, pocket, now) for book in books for pocket in _touched(book)]
     pocket_rows, counter_rows = _pocket_rows(books)
     jobs = [each for book in books for each in book.draft.rows_of(ScheduledJob)]
     return _Batch(heads, _bases(books), counter_rows, jobs, rows_by_class, pocket_rows)
@@ -201,6 +208,7 @@ async def _write(conn: Connection, batch: _Batch, clock: ClockState | None, resp
     if len(batch.heads) <= SINGLE_CALL_MAX_BOOKS:
         tables = {kind.table: rows_by_class.pop(kind) for kind in [*rows_by_class] if kind.table in LEDGER_BOOK_TABLES}
         rows = [tables.get(table, ()) for table in LEDGER_BOOK_TABLES]
+        rows.append(rows_by_class.pop(PocketVersion))
         anchors = () if clock is None else (clock.business_anchor, clock.wall_anchor, clock.frozen)
         kept = response or ()
         await conn.execute(_book_statement(len(kept), len(anchors)), *ledger, *rows, *kept, *anchors)
@@ -241,13 +249,18 @@ async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[t
     return [pocket for batch in batches for pocket in batch.pockets]
 
 
-async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
-    """Write changes that are not new rows: retired lots, changes of pending rows."""
+async def _write_changes(conn: Connection, books: Sequence[Book], now: datetime) -> None:
+    """Write changes that are not new rows: retired lots, changes of pending rows after their former state."""
     retired = [lot for book in books for lot in book.draft.rows_of(book_postings.RetiredLot)]
     if retired:
         customers, numbers = zip(*retired, strict=True)
         await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
-    for (row, names), changes in _updates(books).items():
+    updates = _updates(books)
+    for row, _ in updates:
+        if row.keeps_former:
+            changed = dict.fromkeys(pair[:2] for (kind, _), pairs in updates.items() if kind is row for pair in pairs)
+            await conn.execute(_keep_statement(row), *map(list, zip(*changed, strict=True)), now)
+    for (row, names), changes in updates.items():
         await conn.executemany(_update_statement(row, names), changes)
 
 
@@ -266,6 +279,17 @@ def _updates(books: Sequence[Book]) -> dict[tuple[type[Row], tuple[str, ...]], l
         names = tuple(sorted(columns))
         updates.setdefault((row, names), []).append((customer_id, key, *(columns[name] for name in names)))
     return updates
+
+
+def _keep_statement(row: type[Row]) -> str:
+    """Return the statement that keeps rows as they are, given by customers and keys, before a change at an instant."""
+    key = row.key_column or "customer_id"
+    return f"""
+INSERT INTO former_row (customer_id, kind, object_id, until, row)
+SELECT t.customer_id, '{row.table}', t.{key}, $3, to_json(t)
+  FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, changed)
+  JOIN {row.table} t ON t.customer_id = k.customer_id AND t.{key} = k.changed
+    ON CONFLICT DO NOTHING"""
 
 
 def _update_statement(row: type[Row], names: Sequence[str]) -> str:

@@ -53,6 +53,7 @@ class AchEntry(Row, frozen=True, kw_only=True):
     table = "ach_entry"
     key_column = "ach_id"
     fingerprinted = True
+    keeps_former = True
     changing = frozenset(
         {
             *("status", "reason", "return_code", "trace_number", "file_id"),

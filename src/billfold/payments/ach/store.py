@@ -175,6 +175,11 @@ _NEXT_OF_DAY = "SELECT count(*) FROM ach_file WHERE day = $1"
 _OPEN = """
 INSERT INTO ach_file (file_id, name, day, number, made_at) VALUES ($1, $2, $3, $4, $5)
 """
+_KEEP_FORMER = f"""
+INSERT INTO former_row (customer_id, kind, object_id, until, row)
+SELECT customer_id, 'ach_entry', ach_id, $3, to_json(ach_entry) FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED}
+    ON CONFLICT DO NOTHING
+"""
 _NUMBER = f"""
 WITH waiting AS (
   SELECT customer_id, ach_id,
@@ -292,6 +297,7 @@ async def number_waiting(
     file_id = command_id("ach-file", name)
     await conn.execute(_OPEN, file_id, name, day, number, now)
     first = await conn.fetchval(_TAKE_TRACES, entries + answers, TRACE_NUMBERS)
+    await conn.execute(_KEEP_FORMER, by, without, now)
     await conn.execute(_NUMBER, by, without, file_id, bank, first, TRACE_NUMBERS)
     await conn.execute(_NUMBER_ANSWERS, by, without, file_id, bank, first + entries, TRACE_NUMBERS)
     await conn.execute(_TIMES, file_id)

@@ -73,6 +73,7 @@ class CardRow(Row, frozen=True, kw_only=True):
     table = "card"
     key_column = "card_id"
     fingerprinted = True
+    keeps_former = True
     # That of its Pocket; older cards have none.
     changing = frozenset({"partner_id"})
 
@@ -100,6 +101,7 @@ class CardOrderRow(Row, frozen=True, kw_only=True):
     table = "card_order"
     key_column = "card_order_id"
     fingerprinted = True
+    keeps_former = True
 
     customer_id: UUID
     card_order_id: UUID

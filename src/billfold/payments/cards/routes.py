@@ -1,6 +1,7 @@
 """Cards: orders, lists, status, limits, closing."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -20,7 +21,7 @@ from billfold.payments.cards import commands, schemas, store
 from billfold.payments.cards.authorizations import store as authorization_store
 from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of
 from billfold.payments.cards.processor import processor_of
-from billfold.platform.database.paging import Page
+from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
 
@@ -56,7 +57,7 @@ async def create_card_order(
     return await _render(bank, await store.get_order(bank.pool, owner, card_order_id))
 
 
-@get(_ORDERS, tag="cards")
+@get(_ORDERS, tag="cards", as_of=True)
 async def list_account_card_orders(
     caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery, notes: NoteQuery
 ) -> CursorList[schemas.CardOrderItem]:
@@ -65,10 +66,10 @@ async def list_account_card_orders(
     Returns orders, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page_of_orders(bank, page_query, notes, (owner, pocket_id))
+    return await _page_of_orders(bank, page_query, notes, (owner, pocket_id), as_of=caller.as_of)
 
 
-@get("/api/v1/customers/{customer_id}/card-orders/", tag="cards")
+@get("/api/v1/customers/{customer_id}/card-orders/", tag="cards", as_of=True)
 async def list_customer_card_orders(
     caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery, notes: NoteQuery
 ) -> CursorList[schemas.CardOrderItem]:
@@ -76,10 +77,11 @@ async def list_customer_card_orders(
 
     Returns orders of all its accounts, newest first.
     """
-    return await _page_of_orders(bank, page_query, notes, (await caller.owner(bank, customer_id), None))
+    of = (await caller.owner(bank, customer_id), None)
+    return await _page_of_orders(bank, page_query, notes, of, as_of=caller.as_of)
 
 
-@get(f"{_ORDERS}{{card_order_id}}/", tag="cards")
+@get(f"{_ORDERS}{{card_order_id}}/", tag="cards", as_of=True)
 async def get_card_order(caller: Caller, bank: Bank, account_id: UUID, card_order_id: UUID) -> schemas.CardOrder:
     """Get card order."""
     return await _render(bank, await _find_order(caller, bank, account_id, card_order_id=card_order_id))
@@ -100,7 +102,7 @@ async def annotate_card_order(
 
 async def _find_order(caller: Caller, bank: Bank, account_id: UUID, *, card_order_id: UUID) -> commands.CardOrderRow:
     owner, pocket_id = await caller.pocket(bank, account_id)
-    order = await store.get_order(bank.pool, owner, card_order_id)
+    order = await store.get_order(bank.pool, owner, card_order_id, as_of=caller.as_of)
     if order.pocket_id != pocket_id:
         raise NotFound("There is no such card order.")
     return order
@@ -115,16 +117,17 @@ async def _render(bank: Bank, order: commands.CardOrderRow) -> schemas.CardOrder
 
 
 async def _page_of_orders(
-    bank: Bank, page_query: ListQuery, notes: NoteQuery, of: tuple[UUID, UUID | None]
+    bank: Bank, page_query: ListQuery, notes: NoteQuery, of: tuple[UUID, UUID | None], *, as_of: datetime | None
 ) -> CursorList[schemas.CardOrderItem]:
     owner, pocket_id = of
     if (external_id := notes.require_alone()) is not None:
-        get = partial(store.get_order, bank.pool, owner)
+        get = partial(store.get_order, bank.pool, owner, as_of=as_of)
         found = await find_noted(bank, owner, "card_order", external_id, get=get)
         page = Page([order for order in found if pocket_id in {None, order.pocket_id}])
     else:
         terms = await terms_of(bank, owner, "card_order", notes)
-        page = await page_query.read(bank, store.ORDERS, *of, terms, scope="card-orders")
+        listed, then = list_as_of(store.ORDERS, store.ORDERS_THEN, as_of)
+        page = await page_query.read(bank, listed, *of, terms, *then, scope="card-orders")
     shown = {(row.customer_id, row.card_order_id): schemas.render_order_item(row) for row in page.items}
     return page_of(page, await show_notes(bank, shown))
 
@@ -144,7 +147,7 @@ _CARD = "/api/v1/service-accounts/{account_id}/cards/{card_id}"
 _ALREADY_CLOSED = "already-closed"
 
 
-@get("/api/v1/service-accounts/{account_id}/cards/", tag="cards")
+@get("/api/v1/service-accounts/{account_id}/cards/", tag="cards", as_of=True)
 async def list_account_cards(
     caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery, notes: NoteQuery, statuses: Statuses = None
 ) -> CursorList[schemas.Card]:
@@ -153,10 +156,10 @@ async def list_account_cards(
     Returns cards, newest first, without their secrets.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page(bank, page_query, notes, owner, pocket_id=pocket_id, statuses=statuses)
+    return await _page(bank, page_query, notes, owner, pocket_id=pocket_id, statuses=statuses, as_of=caller.as_of)
 
 
-@get("/api/v1/customers/{customer_id}/cards/", tag="cards")
+@get("/api/v1/customers/{customer_id}/cards/", tag="cards", as_of=True)
 async def list_customer_cards(
     caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery, notes: NoteQuery, statuses: Statuses = None
 ) -> CursorList[schemas.Card]:
@@ -165,10 +168,10 @@ async def list_customer_cards(
     Returns cards of all its accounts, newest first, without their secrets.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _page(bank, page_query, notes, owner, pocket_id=None, statuses=statuses)
+    return await _page(bank, page_query, notes, owner, pocket_id=None, statuses=statuses, as_of=caller.as_of)
 
 
-@get("/api/v1/cards/", tag="cards")
+@get("/api/v1/cards/", tag="cards", as_of=True)
 async def list_cards(
     caller: Caller, bank: Bank, page_query: ListQuery, statuses: Statuses = None
 ) -> SearchedList[schemas.Card]:
@@ -177,7 +180,8 @@ async def list_cards(
     Returns cards of all customers, newest first, without their secrets.
     """
     values = (caller.partner_id, _stored(statuses))
-    page = await page_query.read(bank, store.CARDS_OF_PARTNER, *values, scope="cards of a partner")
+    listed, then = list_as_of(store.CARDS_OF_PARTNER, store.CARDS_OF_PARTNER_THEN, caller.as_of)
+    page = await page_query.read(bank, listed, *values, *then, scope="cards of a partner")
     return searched_page_of(page, await _show(bank, page.items))
 
 
@@ -192,7 +196,7 @@ async def annotate_card(caller: Caller, bank: Bank, account_id: UUID, card_id: U
     return (await _show(bank, [card]))[0]
 
 
-@get(f"{_CARD}/status/", tag="cards")
+@get(f"{_CARD}/status/", tag="cards", as_of=True)
 async def get_card_status(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> schemas.CardStatusResponse:
     """Get card status."""
     return schemas.render_status(await find_card(caller, bank, account_id, card_id=card_id))
@@ -268,7 +272,7 @@ async def find_card(
 ) -> commands.CardRow:
     """Return a card of an account, of one type if given. Raises NotFound."""
     owner, pocket_id = await caller.pocket(bank, account_id)
-    card = await store.get_card(bank.pool, owner, card_id)
+    card = await store.get_card(bank.pool, owner, card_id, caller.as_of)
     if card.pocket_id != pocket_id or only not in {None, card.type}:
         raise NotFound("There is no such card.")
     return card
@@ -282,13 +286,16 @@ async def _page(
     *,
     pocket_id: UUID | None,
     statuses: list[str] | None,
+    as_of: datetime | None,
 ) -> CursorList[schemas.Card]:
     if (external_id := notes.require_alone(statuses)) is not None:
-        found = await find_noted(bank, owner, "card", external_id, get=partial(store.get_card, bank.pool, owner))
+        get = partial(store.get_card, bank.pool, owner, as_of=as_of)
+        found = await find_noted(bank, owner, "card", external_id, get=get)
         found = [card for card in found if pocket_id in {None, card.pocket_id}]
         return page_of(Page(found), await _show(bank, found))
     values = (owner, pocket_id, _stored(statuses), await terms_of(bank, owner, "card", notes))
-    page = await page_query.read(bank, store.CARDS, *values, scope="cards")
+    listed, then = list_as_of(store.CARDS, store.CARDS_THEN, as_of)
+    page = await page_query.read(bank, listed, *values, *then, scope="cards")
     return page_of(page, await _show(bank, page.items))
 
 
@@ -340,14 +347,15 @@ def render_limits(card_id: UUID, row: CardLimitsRow | None) -> CardLimits:
 _PATH = "/api/v1/service-accounts/{account_id}/cards/{card_id}/limits/"
 
 
-@get(_PATH, tag="cards")
+@get(_PATH, tag="cards", as_of=True)
 async def get_card_limits(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> CardLimits:
     """Get card limits.
 
     Returns its daily limits: in total, and by merchant category.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
-    return render_limits(card_id, await authorization_store.find_limits(bank.pool, card.customer_id, card_id))
+    row = await authorization_store.find_limits(bank.pool, card.customer_id, card_id, as_of=caller.as_of)
+    return render_limits(card_id, row)
 
 
 @put(_PATH, tag="cards", refuses=("already-closed",))

@@ -20,6 +20,22 @@ _CARD = _cards.columns(
 )
 _CARDS = f"SELECT {_CARD}, c.written_no FROM card c JOIN pocket p USING (customer_id, pocket_id)"
 _GET = f"{_CARDS} WHERE c.customer_id = $1 AND c.card_id = $2"
+
+
+def _cards_then(at: str) -> str:
+    """Return the SELECT of cards as they were at an instant; their Pocket may have been closed by then."""
+    closed = f"""(SELECT v.status = 'CLOSED' FROM pocket_version v
+   WHERE v.customer_id = card.customer_id AND v.pocket_id = card.pocket_id AND v.known_at <= {at}
+   ORDER BY v.known_at DESC, v.version DESC LIMIT 1)"""
+    return _cards.select_as_of(
+        at,
+        "written_no",
+        status=f"CASE WHEN {closed} THEN 'CLOSED' ELSE (w.was).status END",
+        magstripe_status=f"CASE WHEN {closed} THEN 'OFF' ELSE (w.was).magstripe_status END",
+    )
+
+
+_GET_THEN = f"{_cards_then('$3')} AND customer_id = $1 AND card_id = $2"
 _NEWEST = f"""
 SELECT * FROM ({_CARDS} WHERE $1::uuid IS NULL OR c.pocket_id = $1) newest
  ORDER BY created_at DESC, written_no DESC LIMIT $2
@@ -35,34 +51,47 @@ _CLAIM_KEY = """
 INSERT INTO card_detail_key AS k (fingerprint, command_id, used_at) VALUES ($1, $2, $3)
     ON CONFLICT (fingerprint) DO UPDATE SET used_at = k.used_at RETURNING command_id = $2 AND used_at > $4
 """
-CARDS = KeysetList(
-    f"""SELECT * FROM ({_CARDS} WHERE c.customer_id = $1 AND ($2::uuid IS NULL OR c.pocket_id = $2)) found
+CARDS, CARDS_THEN = (
+    KeysetList(
+        f"""SELECT * FROM ({selected} customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)) found
  WHERE ($3::text[] IS NULL OR status = ANY($3)) AND {has_terms("found", "card_id", 4)} AND {{page}}""",
-    _cards.read,
-    **BY_CREATION,
+        _cards.read,
+        **BY_CREATION,
+    )
+    for selected in (f"{_CARDS} WHERE", f"{_cards_then('$5')} AND")
 )
 """Cards of a customer, of one Pocket or of all, in some statuses or in all, and by terms of notes, newest first."""
-CARDS_OF_PARTNER = BoundedList(
-    f"""SELECT * FROM ({_CARDS} WHERE c.partner_id = $1) found
+CARDS_OF_PARTNER, CARDS_OF_PARTNER_THEN = (
+    BoundedList(
+        f"""SELECT * FROM ({selected}.partner_id = $1) found
  WHERE ($2::text[] IS NULL OR status = ANY($2)) AND {{page}}""",
-    _cards.read,
-    Along("card WHERE partner_id = $1"),
-    **BY_CREATION,
+        _cards.read,
+        Along("card WHERE partner_id = $1"),
+        **BY_CREATION,
+    )
+    for selected in (f"{_CARDS} WHERE c", f"{_cards_then('$3')} AND card")
 )
 """Cards of all customers of a partner, in some statuses or in all, newest first."""
-ORDERS = KeysetList(
-    f"""SELECT {_orders.columns()}, written_no FROM card_order
- WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
-   AND {has_terms("card_order", "card_order_id", 3)} AND {{page}}""",
-    _orders.read,
-    **BY_CREATION,
+ORDERS, ORDERS_THEN = (
+    KeysetList(
+        f"""SELECT * FROM ({selected} customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)) found
+ WHERE {has_terms("found", "card_order_id", 3)} AND {{page}}""",
+        _orders.read,
+        **BY_CREATION,
+    )
+    for selected in (
+        f"SELECT {_orders.columns()}, written_no FROM card_order WHERE",
+        f"{_orders.select_as_of('$4', 'written_no')} AND",
+    )
 )
 """Card orders of a customer, of one Pocket or of all, and by terms of notes, newest first."""
 get_order = _orders.get
 
 
-async def get_card(conn: Db, customer_id: UUID, card_id: UUID) -> CardRow:
-    """Return a card. Raises NotFound."""
+async def get_card(conn: Db, customer_id: UUID, card_id: UUID, as_of: datetime | None = None) -> CardRow:
+    """Return a card, as it is or was. Raises NotFound."""
+    if as_of is not None:
+        return await _cards.one(conn, _GET_THEN, customer_id, card_id, as_of)
     return await _cards.one(conn, _GET, customer_id, card_id)
 
 

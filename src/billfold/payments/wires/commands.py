@@ -49,6 +49,7 @@ class WireRow(Row, frozen=True, kw_only=True):
     table = "wire"
     key_column = "wire_id"
     fingerprinted = True
+    keeps_former = True
     changing = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
 
     customer_id: UUID

@@ -256,6 +256,13 @@ class KeysetList(Generic[RowType]):
         return statement.replace("{page}", page).replace("{order}", order)
 
 
+def list_as_of(
+    now: KeysetList[RowType], then: KeysetList[RowType], as_of: datetime | None
+) -> tuple[KeysetList[RowType], tuple[datetime, ...]]:
+    """Return the list of now, or that of then and its last parameter, the instant."""
+    return (now, ()) if as_of is None else (then, (as_of,))
+
+
 class Along(NamedTuple):
     """The rows that the filters of a list select from: `FROM` and `WHERE` as its index serves them.
 

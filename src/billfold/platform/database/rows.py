@@ -23,6 +23,7 @@ Handwritten statements use `one` (or NotFound), `first` (or None), `all`, `selec
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
@@ -33,6 +34,7 @@ from asyncpg import Record
 
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.connection import Db
+from billfold.platform.database.former_rows import joined_as_was
 from billfold.platform.errors import NotFound
 
 StructType = TypeVar("StructType", bound=msgspec.Struct)
@@ -46,7 +48,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     For `fingerprinted` rows the outcome of each command that leaves one keeps the `proof`, which `billfold verify`
     compares. The fields in `changing` are not part of it. `proof_needed` is the condition, on a row `t`, that some
-    command has left one.
+    command has left one. Of rows that `keeps_former`, each change leaves the former state, for reads as of an instant.
     """
 
     table: ClassVar[str]
@@ -55,6 +57,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     fingerprinted: ClassVar[bool] = False
     changing: ClassVar[frozenset[str]] = frozenset()
     proof_needed: ClassVar[str] = "true"
+    keeps_former: ClassVar[bool] = False
 
     @property
     def lasting(self) -> tuple[object, ...]:
@@ -94,7 +97,10 @@ def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
 class Table(Generic[StructType]):
     """The rows of a class, for reading and writing by stores."""
 
-    __slots__ = ("_get", "_key_column", "_of_customers", "insertion", "noun", "read", "row", "select")
+    __slots__ = (
+        *("_get", "_get_as_of", "_key_column", "_of_customers", "_table"),
+        *("insertion", "noun", "read", "row", "select"),
+    )
 
     def __init__(
         self, row: type[StructType], table: str = "", *, key: Sequence[str] = (), noun: str | None = None
@@ -102,7 +108,7 @@ class Table(Generic[StructType]):
         names = row.__struct_fields__
         table = table or getattr(row, "table")  # noqa: B009 -- a struct that is not a Row has none
         key = key or [each for each in ("customer_id", getattr(row, "key_column", None)) if each]
-        self.row = row
+        self.row, self._table = row, table
         self._key_column = key[-1] if key else ""
         self.read = reads(row)
         self.noun = noun or getattr(row, "noun", None) or table.replace("_", " ")
@@ -110,7 +116,9 @@ class Table(Generic[StructType]):
         self._of_customers = (
             f"{self.select} WHERE customer_id = ANY($1::uuid[]) AND {self._key_column} = ANY($2::uuid[])"
         )
-        self._get = f"{self.select} WHERE {' AND '.join(f'{name} = ${n}' for n, name in enumerate(key, 1))}"
+        has_key = " AND ".join(f"{name} = ${n}" for n, name in enumerate(key, 1))
+        self._get = f"{self.select} WHERE {has_key}"
+        self._get_as_of = f"{self.select_as_of(f'${len(key) + 1}')} AND {has_key}"
         places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
         self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
 
@@ -120,12 +128,26 @@ class Table(Generic[StructType]):
         names = self.row.__struct_fields__
         return ", ".join(f"{computed[name]} AS {name}" if name in computed else f"{dot}{name}" for name in names)
 
-    async def get(self, conn: Db, *key: object) -> StructType:
+    def select_as_of(self, at: str, *more: str, **computed: str) -> str:
+        """Return the beginning of a SELECT of rows as they were at an instant, to be continued with `AND`.
+
+        Only for rows that `keeps_former`. In conditions, columns that change are those of the composite `(w.was)`.
+        """
+        created = f"{self._table}.created_at"
+        columns = ", ".join([self.columns("(w.was)", created_at=created, **computed), *more])
+        joined = joined_as_was(self._table, self._key_column, at)
+        return f"SELECT {columns} FROM {self._table} {joined} WHERE {created} <= {at}"
+
+    async def get(self, conn: Db, *key: object, as_of: datetime | None = None) -> StructType:
         """Return the row with this key, by default the customer's id and its own. Raises NotFound."""
+        if as_of is not None:
+            return await self.one(conn, self._get_as_of, *key, as_of)
         return await self.one(conn, self._get, *key)
 
-    async def find(self, conn: Db, *key: object) -> StructType | None:
+    async def find(self, conn: Db, *key: object, as_of: datetime | None = None) -> StructType | None:
         """Return the row with this key, or None."""
+        if as_of is not None:
+            return await self.first(conn, self._get_as_of, *key, as_of)
         return await self.first(conn, self._get, *key)
 
     async def load_references(

@@ -273,6 +273,14 @@ REQUESTS = (
         retryable=True,
     ),
     Problem(
+        "history-not-kept",
+        409,
+        "The state at that instant was not kept",
+        meaning="States are kept from the release on that reads them as of an instant: what was changed before is known"
+        " only as it was then.",
+        remedy="Read as of a later instant. Statements, earnings, trades and transactions cover all of the past.",
+    ),
+    Problem(
         "too-many-pockets",
         422,
         "Too many pockets in one call",

@@ -26,9 +26,10 @@ from billfold.accounts.portals.routes import (
 from billfold.accounts.portals.schemas import Instruction
 from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.bills.rules.strategies import STRATEGIES
+from billfold.http.parameters import WRONG_DAY
 from billfold.http.schemas import Amount
-from billfold.platform.dates import et_date
-from billfold.platform.errors import NotFound
+from billfold.platform.dates import et_date, is_day, parse_day
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of, cents_of, instant_in_zone
@@ -149,8 +150,31 @@ async def change_pocket(company: InCompany, pocket_id: str) -> PageResponse:
 
 @get(_ONE)
 async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
-    """Show one Pocket."""
-    return await _show_pocket(company, pocket_id)
+    """Show one Pocket, or as of the close of the day `as_of`."""
+    if "as_of" not in company.page.query:
+        return await _show_pocket(company, pocket_id)
+    try:
+        return await _show_pocket_as_of(company, pocket_id, company.page.query["as_of"])
+    except InvalidInput as wrong:
+        return await _show_pocket(company, pocket_id, wrong)
+
+
+async def _show_pocket_as_of(company: Company, pocket_id: str, day: str) -> PageResponse:
+    if not is_day(day):
+        raise InvalidInput.at("query", "as_of", msg=WRONG_DAY, kind="date_parsing")
+    key, api, then = path_id(pocket_id, _NO_SUCH), company.api, {"as_of": day}
+    pocket: Pocket = await api.get(get_pocket, pocket_id=key, **then)
+    return company.render(
+        "pocket_as_of",
+        pocket=pocket,
+        day=parse_day(day),
+        today=et_date(company.clock.now),
+        earned=[
+            (label, await api.get(get_pocket_earnings, pocket_id=key, period=period, **then))
+            for period, label in _PERIODS.items()
+        ],
+        recent=(await api.get(list_own_transactions, limit=_PAGE, **{"pocket[]": key}, **then)).items,
+    )
 
 
 async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") -> PageResponse:
@@ -172,6 +196,7 @@ async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") 
         holds=(await api.get(list_holds, pocket_id=key, limit=ACTIVE_MAX, **{"filter[status]": "ACTIVE"})).items,
         hold_days=[et_date(company.clock.now) + each for each in (timedelta(0), DURATION, DURATION_MAX - _DAY)],
         pocket=pocket,
+        today=et_date(company.clock.now),
         overview=overview_of(bank, rows, company.clock.now),
         per_second=_appreciation(pocket),
         ladder=maturity_ladder([(each.maturity_date, each.quantity * _FACE_CENTS) for each in held]),

@@ -122,6 +122,7 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
     key_column = "authorization_id"
     noun = "authorization"
     fingerprinted = True
+    keeps_former = True
 
     customer_id: UUID
     authorization_id: UUID
@@ -192,6 +193,7 @@ class CardLimitsRow(Row, frozen=True, kw_only=True):
     table = "card_limits"
     key_column = "card_id"
     fingerprinted = True
+    keeps_former = True
 
     customer_id: UUID
     card_id: UUID
