@@ -4,6 +4,7 @@ PostgreSQL refuses to run as root. If Billfold runs as root, the server runs und
 `pgserver`, which gets search permission on the folders above the cluster and the programs.
 """
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -132,12 +133,14 @@ def _server_account() -> pwd.struct_passwd:
     A root shell often lacks the folders of the tools that add accounts in its path, and slim systems the tools.
     """
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
-    for words in ([], ["useradd", "--system"], ["adduser", "-S", "-D", "-H"]):
-        tool = shutil.which(words[0], path=path) if words else None
-        if tool:  # fails if another process was faster, which is fine
-            subprocess.run([tool, *words[1:], _SERVER_ACCOUNT], check=False, capture_output=True)
-        with suppress(KeyError):
-            return pwd.getpwnam(_SERVER_ACCOUNT)
+    with Path("/etc/passwd").open() as accounts:
+        fcntl.flock(accounts, fcntl.LOCK_EX)  # an account that two processes add at once is gone for a moment
+        for words in ([], ["useradd", "--system"], ["adduser", "-S", "-D", "-H"]):
+            tool = shutil.which(words[0], path=path) if words else None
+            if tool:
+                subprocess.run([tool, *words[1:], _SERVER_ACCOUNT], check=False, capture_output=True)
+            with suppress(KeyError):
+                return pwd.getpwnam(_SERVER_ACCOUNT)
     for name in _OTHER_ACCOUNTS:
         with suppress(KeyError):
             return pwd.getpwnam(name)
