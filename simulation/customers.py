@@ -213,9 +213,13 @@ class Life:
             self.model.book(place.id, cents)
 
     async def _ach_in(self, place: Place) -> None:
+        """Pay in, from the sandbox itself or in a file of another bank."""
         cents, count = self._cents(), self.random.randint(1, 3)
-        body = {"account_id": place.id, "amount_usdc": cents, "count": count}
-        if await self._ask("POST", "/api/v1/sandbox/fund/", body) is not None:
+        path, body = "fund", {"account_id": place.id, "amount_usdc": cents, "count": count}
+        if self.chance(0.5):
+            path, count = "ach/entries", 1
+            body = {"portal_id": place.portal, "direction": "CREDIT", "amount_usdc": cents}
+        if await self._ask("POST", f"/api/v1/sandbox/{path}/", body) is not None:
             for _ in range(count):
                 self.model.book(place.id, cents)
 
