@@ -12,9 +12,9 @@ database. Code is replaced in the memory of forked processes: no file changes, a
 own is not changed. The exit status is 0 if at most one change in twenty is noticed by no test.
 
 --plant makes a change listed in simulation/planted.toml in a copy of src, and runs a command with that copy: its tests,
-or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. With --seeds 5 the command is the
-simulation: with the seed of the list, then from seed 1 to the first that fails, or to 5. The exit status is 0 if every
-command failed.
+or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. With --seeds 5, and for a change without
+tests, the command is the simulation: with the seed of the list, then from seed 1 to the first that fails, or to 5. The
+exit status is 0 if every command failed.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def changes(path: Path) -> Iterator[Change]:
 
 
 def planted() -> Iterator[tuple[str, tuple[Change, list[str], int]]]:
-    """Yield the listed changes by name, each with the tests that have to notice it, and the seed that did."""
+    """Yield the listed changes by name, each with the tests, if any, and the seed that have to notice it."""
     for each in tomllib.loads((ROOT / "simulation/planted.toml").read_text())["change"]:
         path = ROOT / each["file"]
         source = path.read_text()
@@ -141,7 +141,7 @@ def planted() -> Iterator[tuple[str, tuple[Change, list[str], int]]]:
         found = (name for name, node in functions(ast.parse(source)) if node.lineno <= line <= (node.end_lineno or 0))
         before, place = each["before"].encode(), len(source[:begins].encode())
         change = Change(path, next(found, ""), line, place, place + len(before), each["after"])
-        yield each["name"], (change, each["tests"].split(), each["seed"])
+        yield each["name"], (change, each.get("tests", "").split(), each["seed"])
 
 
 # -- in a forked process ---------------------------------------------------------------
@@ -332,9 +332,9 @@ def plant(options: argparse.Namespace) -> int:
             copy = Path(shutil.copytree(ROOT / "src", Path(folder) / "src"))
             (copy / change.path.relative_to(ROOT / "src")).write_bytes(change.source())
             commands = [options.command or [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests]]
-            if options.seeds:
+            if options.seeds or not (options.command or tests):
                 simulate = [sys.executable, "-m", "billfold", "simulate", "--first", "--seeds"]
-                commands = [[*simulate, each] for each in (f"{seed}-{seed}", f"1-{options.seeds}")]
+                commands = [[*simulate, each] for each in (f"{seed}-{seed}", f"1-{options.seeds or seed}")]
             where = {**os.environ, "PYTHONPATH": str(copy)}
             output = subprocess.PIPE if options.seeds else None
             for command in commands:
