@@ -11,10 +11,10 @@ the nearest first, until one fails. First all changes are tried on tests in memo
 database. Code is replaced in the memory of forked processes: no file changes, and what a test runs in a process of its
 own is not changed. The exit status is 0 if at most one change in twenty is noticed by no test.
 
---plant makes a change listed in simulation/planted.toml in a copy of src, and runs a command with that copy: its tests,
-or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. With --seeds 5, and for a change without
-tests, it is the simulation: with the seed of the list, then from seed 1 to the first that fails, or to 5. The exit status
-is 0 if every command failed.
+--plant makes a change listed in simulation/planted.toml in a copy of src, and runs a command with that copy: its
+tests, or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. With --seeds 5, and for a
+change without tests, it is the simulation: with the seed of the list, then from seed 1 to the first that fails, or to
+5. The exit status is 0 if every command failed.
 """
 
 import argparse
