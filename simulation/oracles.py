@@ -39,7 +39,8 @@ _LATE = """
 SELECT (SELECT count(*) FROM ledger_head WHERE due_at <= $1 AND customer_id <> ALL($2)) AS customers,
        (SELECT count(*) FROM scheduled_job WHERE due_at <= $1 AND coalesce(customer_id, object_id) <> ALL($2)) AS jobs,
        (SELECT count(*) FROM transfer WHERE status = 'PENDING') AS transfers,
-       (SELECT count(*) FROM wire WHERE status IN ('PENDING', 'PROCESSING') AND send_at <= $1) AS wires,
+       (SELECT count(*) FROM wire WHERE status = 'PENDING' AND send_at <= $1
+            OR status = 'PROCESSING' AND updated_at <= $1 - interval '5 minutes') AS wires,
        (SELECT count(*) FROM ach_entry
          WHERE status = 'APPROVED' AND due_at <= $1 OR status = 'IN_TRANSIT' AND settled_at <= $1) AS entries,
        (SELECT count(*) FROM rail_file WHERE done_at IS NULL) AS files,
