@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typing_extensions import override
 
+from billfold.documents import pdf
 from billfold.events.webhooks import ssrf
 from billfold.platform import clock
 from simulation.loop import SimulationLoop
@@ -47,6 +48,12 @@ def control(loop: SimulationLoop, draw: Random) -> None:
     outside.ssrf.resolve_host = _resolve_host
     random.seed(draw.random())
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+
+
+def print_one_page() -> None:
+    """Let every document be the same page, made now: the threads that typeset are not in the fork of a process."""
+    page, outside = pdf.typeset(b"#set document(title: [Page])", {}, made_on=EPOCH.date()), cast("Any", pdf)
+    outside._compile = lambda *_, **__: page
 
 
 def run_again_with_fixed_hashes() -> None:

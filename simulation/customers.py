@@ -213,9 +213,13 @@ class Life:
             self.model.book(place.id, cents)
 
     async def _ach_in(self, place: Place) -> None:
+        """Pay in, from the sandbox itself or in a file of another bank."""
         cents, count = self._cents(), self.random.randint(1, 3)
-        body = {"account_id": place.id, "amount_usdc": cents, "count": count}
-        if await self._ask("POST", "/api/v1/sandbox/fund/", body) is not None:
+        path, body = "fund", {"account_id": place.id, "amount_usdc": cents, "count": count}
+        if self.chance(0.5):
+            path, count = "ach/entries", 1
+            body = {"portal_id": place.portal, "direction": "CREDIT", "amount_usdc": cents}
+        if await self._ask("POST", f"/api/v1/sandbox/{path}/", body) is not None:
             for _ in range(count):
                 self.model.book(place.id, cents)
 
@@ -318,8 +322,8 @@ class Life:
         return self.random.choice((self.random.randint(1, 20_000), self.random.randint(10_000, 5_000_000)))
 
 
-STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "give_back": 4, "read": 20}
-STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2, "card_pay": 12, "usdc_in": 6}
+STEPS = {"wire_in": 8, "ach_in": 6, "pay": 24, "wire_out": 8, "ach_out": 8, "give_back": 8, "read": 6}
+STEPS |= {"member_pay": 8, "member_read": 4, "member_report": 2, "card_pay": 24, "usdc_in": 10}
 """Each step with its weight."""
 CROWD, JOINING_MAX = 1.5, 4
 """How many times its share of the clients may be at one kind of step, and how many may join."""

@@ -12,6 +12,8 @@ MICROS = 1_000_000
 YIELD_MAX = 0.20
 UNITS_PER_CENT, MINIMUM_CENTS = 10_000, 100
 """Of a token, and of a deposit that is credited at once."""
+REFUSED_CENTS = 3
+"""The last cents of an entry that the other bank returns."""
 _MOVED = """
 SELECT pocket_id::text, type, title, CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END AS cents,
        customer_id::text, entry_no FROM transaction
@@ -26,6 +28,9 @@ _RETURNED = """
 SELECT original_wire_id::text AS payment, array_agg(amount) AS amounts FROM wire
  WHERE wire_type = 'RETURN' AND direction = 'INCOMING' GROUP BY 1
 """
+_RETURNED_LATE = "SELECT amount FROM suspense_item WHERE reason LIKE '%(R68)%'"
+"""Returns of entries after their time: their money is held."""
+_FAILED = "SELECT ach_id AS id FROM ach_entry WHERE status = 'FAILED'"
 _HELD = """
 SELECT pocket_id::text, kind, asset, sum(credits - debits)::bigint AS amount FROM account
  WHERE kind IN ('cash', 'lot', 'owed') GROUP BY 1, 2, 3
@@ -34,6 +39,10 @@ _LATE = """
 SELECT (SELECT count(*) FROM ledger_head WHERE due_at <= $1 AND customer_id <> ALL($2)) AS customers,
        (SELECT count(*) FROM scheduled_job WHERE due_at <= $1 AND coalesce(customer_id, object_id) <> ALL($2)) AS jobs,
        (SELECT count(*) FROM transfer WHERE status = 'PENDING') AS transfers,
+       (SELECT count(*) FROM wire WHERE status = 'PENDING' AND send_at <= $1
+            OR status = 'PROCESSING' AND updated_at <= $1 - interval '5 minutes') AS wires,
+       (SELECT count(*) FROM ach_entry
+         WHERE status = 'APPROVED' AND due_at <= $1 OR status = 'IN_TRANSIT' AND settled_at <= $1) AS entries,
        (SELECT count(*) FROM rail_file WHERE done_at IS NULL) AS files,
        (SELECT count(*) FROM crypto_withdrawal WHERE status IN ('PENDING', 'PROCESSING')) AS withdrawals,
        (SELECT count(*) FROM chain_transfer WHERE status = 'PENDING') AS deposits,
@@ -111,6 +120,16 @@ class Model:
             booked[origin] += taken
         return booked
 
+    async def check_entries(self, conn: Any) -> None:
+        """Each entry that the other bank returned in time has failed, and no other."""
+        late = {row["amount"] for row in await conn.fetch(_RETURNED_LATE)}
+        failed = {str(row["id"]) for row in await conn.fetch(_FAILED)}
+        for entry, (_, cents) in self.entries.items():
+            if entry in failed:
+                require(entry in self.returned or cents % 100 == REFUSED_CENTS, f"nobody returned the entry {entry}")
+            else:
+                require(entry not in self.returned or cents in late, f"the return of the entry {entry} is not booked")
+
 
 def require(holds: bool, text: str) -> None:
     """Raise WrongBank unless this holds."""
@@ -131,6 +150,7 @@ async def check_reports(conn: Any, model: Model) -> None:
 async def check_money(conn: Any, model: Model) -> None:
     """Each acknowledged amount is booked once, and nothing else; cash and bills follow from what was booked."""
     moved, expected = await conn.fetch(_MOVED), await model.expected(conn)
+    await model.check_entries(conn)
     booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for row in moved:
         if row["type"] != "FEE" and row["title"] != "Crypto deposit":

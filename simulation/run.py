@@ -29,7 +29,7 @@ from billfold.sandbox.routes.operations import build_sandbox_app
 from billfold.verify.runner import verify_bank
 from billfold.wiring.open_bank import open_bank
 from simulation import oracles
-from simulation.boundary import control
+from simulation.boundary import control, print_one_page
 from simulation.counterparties.cards import CardNetwork
 from simulation.counterparties.chain import WALLET, SimulatedChain
 from simulation.counterparties.mail import MailServer
@@ -103,6 +103,7 @@ class Ground:
     def prepare(self) -> None:
         """Migrate and found the bank that all seeds begin with."""
         build_sandbox_app()  # loads what every simulation needs
+        print_one_page()
         control(SimulationLoop(Random(0)), Random(0))
         asyncio.run(self._prepare())
 

@@ -11,9 +11,10 @@ the nearest first, until one fails. First all changes are tried on tests in memo
 database. Code is replaced in the memory of forked processes: no file changes, and what a test runs in a process of its
 own is not changed. The exit status is 0 if at most one change in twenty is noticed by no test.
 
---plant makes a change listed in simulation/planted.toml in a copy of src, and runs a command with that copy: its tests,
-or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. With --seeds 5 the command is the
-simulation, from seed 1 to the first that fails, or to 5. The exit status is 0 if every command failed.
+--plant makes a change listed in simulation/planted.toml in a copy of src, and runs a command with that copy: its
+tests, or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. With --seeds 5, and for a
+change without tests, it is the simulation: with the seed of the list, then from seed 1 to the first that fails, or to
+5. The exit status is 0 if every command failed.
 """
 
 import argparse
@@ -130,8 +131,8 @@ def changes(path: Path) -> Iterator[Change]:
                 yield Change(path, name, place.lineno, begins, ends, after)
 
 
-def planted() -> Iterator[tuple[str, tuple[Change, list[str]]]]:
-    """Yield the listed changes by name, each with the tests that have to notice it."""
+def planted() -> Iterator[tuple[str, tuple[Change, list[str], int]]]:
+    """Yield the listed changes by name, each with the tests, if any, and the seed that have to notice it."""
     for each in tomllib.loads((ROOT / "simulation/planted.toml").read_text())["change"]:
         path = ROOT / each["file"]
         source = path.read_text()
@@ -140,7 +141,7 @@ def planted() -> Iterator[tuple[str, tuple[Change, list[str]]]]:
         found = (name for name, node in functions(ast.parse(source)) if node.lineno <= line <= (node.end_lineno or 0))
         before, place = each["before"].encode(), len(source[:begins].encode())
         change = Change(path, next(found, ""), line, place, place + len(before), each["after"])
-        yield each["name"], (change, each["tests"].split())
+        yield each["name"], (change, each.get("tests", "").split(), each["seed"])
 
 
 # -- in a forked process ---------------------------------------------------------------
@@ -326,17 +327,21 @@ def plant(options: argparse.Namespace) -> int:
         sys.exit("There is no such change. They are: " + ", ".join(known))
     passed = []
     for name in known if options.plant == "all" else [options.plant]:
-        change, tests = known[name]
+        change, tests, seed = known[name]
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(shutil.copytree(ROOT / "src", Path(folder) / "src"))
             (copy / change.path.relative_to(ROOT / "src")).write_bytes(change.source())
-            command = options.command or [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests]
-            if options.seeds:
-                command = [sys.executable, "-m", "billfold", "simulate", "--seeds", f"1-{options.seeds}", "--first"]
+            commands = [options.command or [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests]]
+            if options.seeds or not (options.command or tests):
+                simulate = [sys.executable, "-m", "billfold", "simulate", "--first", "--seeds"]
+                commands = [[*simulate, each] for each in (f"{seed}-{seed}", f"1-{options.seeds or seed}")]
             where = {**os.environ, "PYTHONPATH": str(copy)}
             output = subprocess.PIPE if options.seeds else None
-            told = subprocess.run(command, check=False, env=where, cwd=ROOT, stdout=output, text=True)
-        after = f" after {told.stdout.count(', trace ')} seeds\n{told.stdout}" if options.seeds else ""
+            for command in commands:
+                told = subprocess.run(command, check=False, env=where, cwd=ROOT, stdout=output, text=True)
+                if told.returncode:
+                    break
+        after = f" by {command[-1]}\n{told.stdout}" if options.seeds else ""
         print(f"{name}: {'NOT noticed' if told.returncode == 0 else 'noticed'}{after}", flush=True)
         passed += [name] if told.returncode == 0 else []
     return int(bool(passed))

@@ -263,7 +263,7 @@ class CardNetwork(Client):
                 record.purchase.cleared += cents
                 record.purchase.is_final |= record.fields["is_final"] or not record.purchase.open
             if record.is_refused:
-                file.odd["chargeback-not-possible"] += 1
+                file.odd[f"{kind.lower()}-not-possible"] += 1
             else:
                 self._model.book(record.pocket, -cents if kind in {"PRESENTMENT", "REPRESENTMENT"} else cents)
         oddity, last = self.random.choice(ODDITIES), lines[-1]
@@ -288,7 +288,7 @@ class CardNetwork(Client):
                 file.report = json.loads(found[0].read_bytes()) if found else None
 
     def _dispute(self) -> None:
-        """Charge purchases of processed files back, represent some, and ask for more than was paid."""
+        """Charge purchases of processed files back, represent some, and ask for more than was paid or disputed."""
         for file in () if self._has_unread_files() else self._files.values():
             for record in file.records:
                 purchase, cents = record.purchase, record.fields["amount"]
@@ -296,8 +296,9 @@ class CardNetwork(Client):
                     continue
                 named = {"original_record_id": record.fields["record_id"]}
                 if record.disputed and self.chance(0.5):
-                    self._add("REPRESENTMENT", purchase, record.disputed, **named)
-                    record.disputed = 0
+                    more = self.random.choice((0, 0, 1))
+                    made = self._add("REPRESENTMENT", purchase, record.disputed + more, **named)
+                    made.is_refused, record.disputed = more > 0, more and record.disputed
                     continue
                 asked = self.random.randint(1, cents)
                 made = self._add("CHARGEBACK", purchase, asked, **named, reason_code="10-4")
@@ -323,7 +324,7 @@ class CardNetwork(Client):
         paid = Counter[str]()
         for record in (each for file in self._files.values() for each in file.records):
             kind, cents, purchase = record.fields["record"], record.fields["amount"], record.purchase
-            if kind not in {"PRESENTMENT", "REPRESENTMENT"} or purchase is None:
+            if kind not in {"PRESENTMENT", "REPRESENTMENT"} or purchase is None or record.is_refused:
                 continue
             at = booked[record.fields["record_id"]]["created_at"].date()
             paid[purchase.reference] += cents

@@ -8,13 +8,13 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.monitoring import health
 from billfold.payments.crypto import cli
-from billfold.payments.crypto.chains import Chains, TokenTransfer
+from billfold.payments.crypto.chains import Block, Chains, TokenTransfer
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.reorgs import write_off_above
+from billfold.payments.crypto.deposits.reorgs import write_off_above, write_off_replaced
 from billfold.payments.crypto.deposits.rules import CreditDeposit
 from billfold.payments.crypto.deposits.store import TransferStatus
 from billfold.payments.crypto.deposits.watcher import DepositBooking
-from billfold.payments.crypto.nodes import Nodes
+from billfold.payments.crypto.nodes import Agreement, Nodes
 from billfold.platform.clock import wall_now
 from billfold.sandbox.chain.faucet import TEST_DOLLAR, address_of
 
@@ -77,6 +77,28 @@ async def test_deposits_reappearing_at_other_log_positions_after_a_reorg_are_res
     assert sorted(await depositor.credits()) == [5_00, 5_00, 9_00]
     places = [(each.log_index, each.amount) for each in await store.list_deposits(deposit_portal.pool)]
     assert sorted(places) == [(0, 9_00), (1, 5_00), (2, 5_00)]
+    assert await depositor.balance("losses") == 0
+    await expect_clean(depositor.bank)
+
+
+async def test_a_deposit_of_an_interrupted_round_mined_again_at_another_log_position_is_credited_once(
+    deposit_portal, monkeypatch
+):
+    depositor, chain = deposit_portal.depositor, deposit_portal.chain
+    before, votes = Block(0, "0x0", "0x"), Nodes(chain, deposit_portal.nodes)
+    cursor = store.Cursor(chain.name, 0, 0, before.hash, wall_now(), {})
+    await deposit_portal.book(1, 5)  # dies before the cursor is saved
+    for on_chain, losses in ((Block(1, "0x1", "0x0"), 0), (None, 0), (Block(1, "0xother", "0x0"), -5_00)):
+
+        async def agree(nodes, number, on_chain=on_chain):
+            return on_chain
+
+        monkeypatch.setattr(votes, "agree_on_block", agree)
+        agreed = Agreement(before, deposit_portal.nodes, head=before)
+        assert await write_off_replaced(depositor.bank, votes, agreed, cursor) is (on_chain is not None)
+        assert await depositor.balance("losses") == losses
+    await deposit_portal.book(2, 5, first=3)
+    assert await depositor.credits() == [5_00]
     assert await depositor.balance("losses") == 0
     await expect_clean(depositor.bank)
 

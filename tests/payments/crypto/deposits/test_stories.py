@@ -281,6 +281,30 @@ async def test_a_deposit_booked_before_it_was_shown_as_pending_stays_final(depos
     await expect_clean(depositor.bank)
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_deposit_booked_by_an_interrupted_round_follows_its_block(depositor, monkeypatch, is_kept):
+    portal = await depositor.portal()
+    await depositor.mine(6)
+    await depositor.watch()
+    await depositor.mine(6)
+    with monkeypatch.context() as patched:
+
+        async def fail(pool, cursor):
+            raise OSError("the process ends")
+
+        patched.setattr(store, "save_cursor", fail)
+        with pytest.raises(OSError, match="ends"):
+            await depositor.deposited(portal, 10)
+    assert await depositor.credits() == [10_00]
+    await depositor.reorganize(4, keep=is_kept)
+    await depositor.mine(3)
+    await depositor.watch(2)
+    assert await depositor.credits() == [10_00]
+    assert await depositor.balance("losses") == (0 if is_kept else -10_00)
+    assert [each[0] for each in await depositor.statuses()] == ["CREDITED" if is_kept else "REORGED"]
+    await expect_clean(depositor.bank)
+
+
 async def test_an_oversized_deposit_amount_does_not_block_other_deposits(depositor):
     portal = await depositor.portal()
     async with aclosing(Faucet(depositor.urls[0])) as faucet:

@@ -1,6 +1,6 @@
 """Reorganizations of a chain: the bank bears credits from removed blocks until the deposit is on the chain again."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -70,10 +70,27 @@ async def read_new_blocks(node: EvmNode, known: Sequence[Block], *, first: int, 
     return ancestor, blocks
 
 
-async def write_off_above(bank: Bank, chain: str, number: int) -> None:
-    """Write off the deposits in blocks above a number, which are no longer part of the chain."""
+async def write_off_replaced(bank: Bank, votes: Nodes, agreed: Agreement, cursor: store.Cursor) -> bool:
+    """Write off deposits above the cursor whose block was replaced since; False if the nodes do not know it.
+
+    A round that was interrupted has booked them.
+    """
+    numbers = {row.block_number for row in await store.list_above(bank.pool, cursor.chain, cursor.final_number)}
+    blocks = [await votes.agree_on_block(agreed.nodes, number) for number in sorted(numbers)]
+    present = {block.hash for block in blocks if block is not None}
+    if None in blocks:
+        return False
+    if numbers:
+        await write_off_above(bank, cursor.chain, cursor.final_number, present=present)
+    return True
+
+
+async def write_off_above(bank: Bank, chain: str, number: int, *, present: Collection[str] = ()) -> None:
+    """Write off the deposits in blocks above a number, but not those in blocks that are part of the chain."""
     failed: list[Exception] = []
     for row in await store.list_above(bank.pool, chain, number):
+        if row.block_hash in present:
+            continue
         try:
             is_released = row.status == rules.DepositStatus.HELD and await _is_assigned(bank, row)
             command = rules.WriteOffDeposit(

@@ -25,6 +25,7 @@ from billfold.payments.crypto.deposits.reorgs import (
     read_new_blocks,
     restore_deposit,
     walk_back,
+    write_off_replaced,
 )
 from billfold.payments.crypto.deposits.rules import (
     CENTS_MAX,
@@ -229,7 +230,7 @@ class ChainWatcher:
             await self._follow(cursor, agreed, since=agreed.final)
             await store.save_cursor(self._bank.pool, cursor)
         on_chain = await walk_back(self._bank, self._votes, agreed, cursor)
-        if on_chain is None:
+        if on_chain is None or not await write_off_replaced(self._bank, self._votes, agreed, on_chain):
             return 0
         return await self._book_final(await self._preview(on_chain, agreed), agreed)
 
