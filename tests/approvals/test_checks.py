@@ -101,8 +101,8 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     (_, done), (_, failed) = await transfer(), await transfer()
     for each in (done, failed):
         await decide(manager, each)
-    customer_id, failed_id = UUID(customer_desk.team.customer), UUID(failed["id"])
-    await reject_request(customer_desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
+    failed_id = (UUID(customer_desk.team.customer), UUID(failed["id"]))
+    await reject_request(customer_desk.bank, *failed_id, reason="ACCOUNT_UNAVAILABLE")
     asker, cancelled = await transfer()
     await asker.ask("DELETE", path_of(cancelled), status=204)
     asker, changed = await transfer()
@@ -110,11 +110,14 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     await decide(manager, changed)
     body = on_us(funded, 2_00, to=payroll_pocket, request_id=changed["id"])
     await asker.patch(path_of(changed), {"transfer": body["transfer"]})
-    await require_mfa(customer_desk)
-    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
-    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": funded.id, "to_pocket_id": payroll_pocket.id}
-    listed = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": [row | {"amount_usdc": 1}]}
-    await customer_desk.post("/api/v1/batches/", listed)
+    await _ask_for_batch(customer_desk, funded, payroll_pocket)
+
+
+async def _ask_for_batch(desk, origin, to):
+    await require_mfa(desk)
+    await desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": origin.id, "to_pocket_id": to.id, "amount_usdc": 1}
+    await desk.post("/api/v1/batches/", {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": [row]})
 
 
 def proofs_of(table):

@@ -8,8 +8,9 @@ from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication
 from billfold.approvals.schemas import DecideTransferRequest
 from billfold.approvals.store.requests import RequestKind
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses
+from billfold.approvals.transfer_orders import unique_reviewers
 from billfold.approvals.transfer_preview import render_approval
-from billfold.approvals.transfer_requests_routes import CREATIONS_PER_SECOND, unique_reviewers
+from billfold.approvals.transfer_requests_routes import CREATIONS_PER_SECOND
 from billfold.batches import members, partners, rows
 from billfold.batches.members import NewBatch
 from billfold.batches.preview import preview

@@ -200,9 +200,7 @@ async def set_step_up(audited_action: AuditedAction, customer_id: UUID, *, requi
     await insert(audited_action, "dual_control", replace=True, customer_id=customer_id, step_up=required)
 
 
-async def read_used(
-    conn: Db, customer_id: UUID, rule: Rule, day: date, except_for: Sequence[UUID] = ()
-) -> int:
+async def read_used(conn: Db, customer_id: UUID, rule: Rule, day: date, except_for: Sequence[UUID] = ()) -> int:
     """Return the cents of a business day that count towards the cap of a rule, except those of these requests."""
     return int(await conn.fetchval(_USED, customer_id, rule.rule_id, day, list(except_for)))
 
