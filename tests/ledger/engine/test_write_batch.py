@@ -67,6 +67,7 @@ async def test_a_payment_writes_verified_rows_in_single_call_and_batch_mode(bank
         "event": 2,
         "command": 1,
         "chain_entry": 2,
+        "pocket_version": 2,
         "transfer": 1,
         "directory": 1,
     }

@@ -129,8 +129,7 @@ async def get_transactions_csv(
 
     Returns the same transactions in one file, newest first; amounts in cents, or for people in dollars.
     """
-    owner = await member.owner(bank, None)
-    own = await resolve_pockets(member, bank, owner, requested=query.pockets)
+    own = await resolve_pockets(member, bank, owner := await member.owner(bank, None), requested=query.pockets)
     activity = await _activity_of(member, bank, owner, own)
 
     async def fetch(bank: Bank, last: TransactionRow | None) -> list[TransactionRow]:
