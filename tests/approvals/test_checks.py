@@ -111,10 +111,14 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     body = on_us(funded, 2_00, to=payroll_pocket, request_id=changed["id"])
     await asker.patch(path_of(changed), {"transfer": body["transfer"]})
     await require_mfa(customer_desk)
-    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
+
+
+@pytest.fixture
+async def pending_batch(customer_desk, requests_in_every_state, funded, payroll_pocket):
+    """The same team with a batch that waits."""
     row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": funded.id, "to_pocket_id": payroll_pocket.id}
     listed = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": [row | {"amount_usdc": 1}]}
-    await customer_desk.post("/api/v1/batches/", listed)
+    return await customer_desk.post("/api/v1/batches/", listed)
 
 
 def proofs_of(table):
@@ -122,7 +126,7 @@ def proofs_of(table):
     return partial(check_fingerprints, tables=[each for each in AUDITED_TABLES if each.table == table])
 
 
-async def test_changing_any_column_of_a_transfer_request_is_detected_by_verify(bank_dsn, requests_in_every_state):
+async def test_changing_any_column_of_a_transfer_request_is_detected_by_verify(bank_dsn, pending_batch):
     conn = await asyncpg.connect(bank_dsn)
     transaction = conn.transaction()
     await transaction.start()
