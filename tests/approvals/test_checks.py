@@ -101,8 +101,8 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     (_, done), (_, failed) = await transfer(), await transfer()
     for each in (done, failed):
         await decide(manager, each)
-    failed_id = (UUID(customer_desk.team.customer), UUID(failed["id"]))
-    await reject_request(customer_desk.bank, *failed_id, reason="ACCOUNT_UNAVAILABLE")
+    customer_id, failed_id = UUID(customer_desk.team.customer), UUID(failed["id"])
+    await reject_request(customer_desk.bank, customer_id, failed_id, reason="ACCOUNT_UNAVAILABLE")
     asker, cancelled = await transfer()
     await asker.ask("DELETE", path_of(cancelled), status=204)
     asker, changed = await transfer()
@@ -110,14 +110,15 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     await decide(manager, changed)
     body = on_us(funded, 2_00, to=payroll_pocket, request_id=changed["id"])
     await asker.patch(path_of(changed), {"transfer": body["transfer"]})
-    await _ask_for_batch(customer_desk, funded, payroll_pocket)
+    await require_mfa(customer_desk)
 
 
-async def _ask_for_batch(desk, origin, to):
-    await require_mfa(desk)
-    await desk.bank.pool.execute("DELETE FROM rate_limit_window")
-    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": origin.id, "to_pocket_id": to.id, "amount_usdc": 1}
-    await desk.post("/api/v1/batches/", {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": [row]})
+@pytest.fixture
+async def pending_batch(customer_desk, requests_in_every_state, funded, payroll_pocket):
+    """The same team with a batch that waits."""
+    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": funded.id, "to_pocket_id": payroll_pocket.id}
+    listed = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": [row | {"amount_usdc": 1}]}
+    return await customer_desk.post("/api/v1/batches/", listed)
 
 
 def proofs_of(table):
@@ -125,7 +126,7 @@ def proofs_of(table):
     return partial(check_fingerprints, tables=[each for each in AUDITED_TABLES if each.table == table])
 
 
-async def test_changing_any_column_of_a_transfer_request_is_detected_by_verify(bank_dsn, requests_in_every_state):
+async def test_changing_any_column_of_a_transfer_request_is_detected_by_verify(bank_dsn, pending_batch):
     conn = await asyncpg.connect(bank_dsn)
     transaction = conn.transaction()
     await transaction.start()

@@ -5,8 +5,10 @@ from uuid import UUID
 
 import pytest
 from tests.support.approvals import REQUESTS, counterparty, wire_counterparty
+from tests.support.damage import checks_of, report_of
 
 from billfold.accounts.customers.rules import CLOSED_JOB
+from billfold.approvals import checks
 from billfold.batches import store, worker
 from billfold.batches.types import RUN_BATCH
 from billfold.ledger.scheduler import run_job
@@ -146,8 +148,12 @@ async def test_an_atomic_batch_moves_all_rows_or_nothing(customer_desk, manager,
     assert {each["transfer"]["execution_status"] for each in found} <= {"COMPLETED", "PROCESSING"}
     assert all(each["transfer"]["transaction_ids"] for each in found)
     assert not await verified(customer_desk.bank)
-    await customer_desk.bank.pool.execute("UPDATE batch_row SET content = replace(content::text, '10000', '1')::json")
-    assert {each.table for each in await verified(customer_desk.bank)} == {"batch_row"}
+    async with customer_desk.bank.pool.acquire() as conn:
+        transaction = conn.transaction()
+        await transaction.start()
+        await conn.execute("UPDATE batch_row SET content = replace(content::text, '10000', '1')::json")
+        assert {each.table for each in (await report_of(conn, checks_of(checks))).findings} == {"batch_row"}
+        await transaction.rollback()
 
 
 @pytest.mark.parametrize("mode", ["INDEPENDENT", "ATOMIC"])

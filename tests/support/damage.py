@@ -19,6 +19,7 @@ OTHERWISE = {
     ("counterparty", "status"): "'VERIFIED'",
     ("wire_case", "status"): "'REFUSED'",
     ("transfer_request", "reviewers"): IDS,
+    ("batch", "reviewers"): IDS,
     ("approval_rule", "approver_ids"): IDS,
 }
 Check = Callable[[Any, Findings], Awaitable[None]]

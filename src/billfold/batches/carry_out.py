@@ -13,8 +13,8 @@ import msgspec
 
 from billfold.accounts.counterparties.store import find_payees
 from billfold.approvals import transfer_orders, transfer_requests
-from billfold.approvals.execute_transfers import REASONS, command_for, execute_request
-from billfold.approvals.series.worker import bank_for
+from billfold.approvals.execute_transfers import command_for, execute_request
+from billfold.approvals.series.worker import RUN_REASONS, bank_for
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.types import Actor
@@ -130,7 +130,7 @@ async def _insert_requests(
                 terms=msgspec.structs.replace(row.terms, required=0),
                 status="APPROVED",
                 batch_id=batch.request_id,
-                reason=None if wrong is None else REASONS.get(wrong.code, "INVALID_TRANSFER"),
+                reason=None if wrong is None else RUN_REASONS.get(wrong.code, "INVALID_TRANSFER"),
             )
         if not made:
             audited_action.skip()

@@ -26,6 +26,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault, is_sealed_text
 from billfold.platform.database.business_clock import clock_of_row
 from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.former_rows import as_was
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
@@ -222,7 +223,7 @@ COUNTERPARTIES, COUNTERPARTIES_THEN = (
     )
     for selected, status in (
         (f"SELECT {_counterparties.columns()}, written_no FROM counterparty WHERE", "status"),
-        (f"{_counterparties.select_as_of('$5', 'written_no')} AND", "(w.was).status"),
+        (f"{_counterparties.select_as_of('$5', 'written_no')} AND", f"{as_was('counterparty')}.status"),
     )
 )
 """Counterparties of a customer, of some types and statuses or of all, and by terms of notes, newest first."""

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from billfold.accounts.holds.commands import PlacedHold
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.former_rows import as_was
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.rows import Table
 
@@ -20,7 +21,7 @@ HOLDS, HOLDS_THEN = (
     )
     for selected, status in (
         (f"SELECT {_holds.columns()}, written_no FROM hold WHERE", "status"),
-        (f"{_holds.select_as_of('$4', 'written_no')} AND", "(w.was).status"),
+        (f"{_holds.select_as_of('$4', 'written_no')} AND", f"{as_was('hold')}.status"),
     )
 )
 """Holds of a Pocket, in some statuses or in all, newest first."""

@@ -8,14 +8,14 @@ import msgspec
 
 from billfold.accounts.transactions.settlement import TransactionRow, ach_settles_at
 from billfold.platform.database.connection import Db
-from billfold.platform.database.former_rows import joined_as_was
+from billfold.platform.database.former_rows import as_was, joined_as_was
 
 _ACH_ENTRIES = f"""
 SELECT customer_id, entry_no, {ach_settles_at("ach_entry")}, trace_number FROM ach_entry
  WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[]) AND way = 'ORIGINATION'
 """
 _ACH_ENTRIES_AS_OF = f"""
-SELECT customer_id, entry_no, {ach_settles_at("(w.was)")}, (w.was).trace_number
+SELECT customer_id, entry_no, {ach_settles_at(as_was("ach_entry"))}, {as_was("ach_entry")}.trace_number
   FROM ach_entry {joined_as_was("ach_entry", "ach_id", "$3")}
  WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[]) AND way = 'ORIGINATION'
 """
@@ -25,7 +25,7 @@ SELECT customer_id, wire_id::text, {", ".join(_WIRE_NAMES)} FROM wire
  WHERE customer_id = ANY($1::uuid[]) AND wire_id = ANY($2::uuid[])
 """
 _WIRES_AS_OF = f"""
-SELECT customer_id, wire_id::text, {", ".join(f"(w.was).{name}" for name in _WIRE_NAMES)}
+SELECT customer_id, wire_id::text, {", ".join(f"{as_was('wire')}.{name}" for name in _WIRE_NAMES)}
   FROM wire {joined_as_was("wire", "wire_id", "$3")}
  WHERE customer_id = ANY($1::uuid[]) AND wire_id = ANY($2::uuid[])
 """

@@ -9,7 +9,7 @@ import msgspec
 
 from billfold.ledger.types import TransactionType
 from billfold.platform.calendars import Calendars
-from billfold.platform.database.former_rows import joined_as_was
+from billfold.platform.database.former_rows import as_was, joined_as_was
 from billfold.platform.dates import et_date, et_instant
 
 
@@ -90,7 +90,7 @@ class TransactionRow(msgspec.Struct, frozen=True):
 _ACH_SETTLES_AT: Final = """CASE WHEN {e}.file_id IS NULL AND {e}.status IN ('PENDING', 'APPROVED')
           THEN greatest({e}.settled_at, timestamptz '2999-12-31') ELSE {e}.settled_at END"""
 _AGREED: Final = """CASE WHEN {row}.type = 'ACH' AND {row}.direction = 'DEBIT' THEN coalesce((
-     SELECT {ach_settles_at} FROM ach_entry {as_was}
+     SELECT {ach_settles_at} FROM ach_entry {joined}
       WHERE ach_entry.customer_id = {customer} AND ach_entry.ach_id = ({row}.details ->> 'ach_id')::uuid
         AND ach_entry.entry_no = {row}.entry_no AND ach_entry.way = 'ORIGINATION'), {row}.settles_at)
      ELSE {row}.settles_at END"""
@@ -117,8 +117,8 @@ def ach_settles_at(entry: str) -> str:
 
 def settlement_of(row: str, customer: str, *, closures: str, at: str | None = None) -> str:
     """Return the SQL for `settles_at` of a customer's row, given a value of `closures_of`, now or as of an instant."""
-    entry, as_was = ("ach_entry", "") if at is None else ("(w.was)", joined_as_was("ach_entry", "ach_id", at))
-    agreed = _AGREED.format(row=row, customer=customer, ach_settles_at=ach_settles_at(entry), as_was=as_was)
+    entry, joined = ("ach_entry", "") if at is None else (as_was("ach_entry"), joined_as_was("ach_entry", "ach_id", at))
+    agreed = _AGREED.format(row=row, customer=customer, ach_settles_at=ach_settles_at(entry), joined=joined)
     return _SETTLES_AT.format(row=row, agreed=agreed, closures=closures)
 
 

@@ -41,7 +41,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.errors import BillfoldError, InvariantError
 from billfold.platform.ids import command_id, derive
 
-_REASONS = MappingProxyType(
+RUN_REASONS = MappingProxyType(
     {
         **REASONS,
         "amount-not-allowed": "AMOUNT_NOT_ALLOWED",
@@ -49,7 +49,7 @@ _REASONS = MappingProxyType(
         "content-changed": "COUNTERPARTY_CHANGED",
     }
 )
-"""Refusal code -> reason why a run was not made; others: INVALID_TRANSFER."""
+"""Refusal code -> reason why a run, or the row of a batch, was not made; others: INVALID_TRANSFER."""
 _RUNS_MAX = 20
 """Runs of one series at a time; others come first before the rest."""
 _APPROVED: Final[Status] = "APPROVED"
@@ -121,7 +121,7 @@ async def _make(
         try:
             terms, status = await _required_approvals(audited_action.conn, by, series, content, data_key=data_key)
         except BillfoldError as refusal:
-            reason = _REASONS.get(refusal.code, "INVALID_TRANSFER")
+            reason = RUN_REASONS.get(refusal.code, "INVALID_TRANSFER")
     columns = {"series_id": series.request_id, "run_on": run.day, "reason": reason}
     made = await transfer_requests.insert_content(audited_action, by, content, terms=terms, status=status, **columns)
     if not made:

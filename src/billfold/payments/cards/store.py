@@ -8,6 +8,7 @@ from uuid import UUID
 from billfold.accounts.notes.store import has_terms
 from billfold.payments.cards.commands import CardOrderRow, CardRow
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.former_rows import as_was
 from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table
 
@@ -30,8 +31,8 @@ def _cards_then(at: str) -> str:
     return _cards.select_as_of(
         at,
         "written_no",
-        status=f"CASE WHEN {closed} THEN 'CLOSED' ELSE (w.was).status END",
-        magstripe_status=f"CASE WHEN {closed} THEN 'OFF' ELSE (w.was).magstripe_status END",
+        status=f"CASE WHEN {closed} THEN 'CLOSED' ELSE {as_was('card')}.status END",
+        magstripe_status=f"CASE WHEN {closed} THEN 'OFF' ELSE {as_was('card')}.magstripe_status END",
     )
 
 

@@ -1,15 +1,19 @@
 """Rows as they were: a change of a row that `keeps_former` leaves its former state in `former_row`."""
 
 
-def joined_as_was(table: str, key: str, at: str) -> str:
-    """Return the join that adds a row of a table as it was at an instant, an SQL value: the composite `(w.was)`.
+def as_was(table: str) -> str:
+    """Return the composite of a row as it was, in a statement with `joined_as_was`.
 
     That is its state before the first change after the instant, or else its present one. Whether it was there yet must
     be told by a column that never changes.
     """
-    return f"""CROSS JOIN LATERAL (
-    SELECT json_populate_record({table}, (
-      SELECT f.row FROM former_row f
-       WHERE f.customer_id = {table}.customer_id AND f.kind = '{table}' AND f.object_id = {table}.{key}
-         AND f.until > {at}
-       ORDER BY f.until LIMIT 1)) AS was OFFSET 0) w"""
+    return f"(coalesce(w.was, {table}))"
+
+
+def joined_as_was(table: str, key: str, at: str) -> str:
+    """Return the join that adds the former state of a row of a table at an instant, an SQL value, for `as_was`."""
+    return f"""LEFT JOIN LATERAL (
+    SELECT json_populate_record({table}, f.row) AS was FROM former_row f
+     WHERE f.customer_id = {table}.customer_id AND f.kind = '{table}' AND f.object_id = {table}.{key}
+       AND f.until > {at}
+     ORDER BY f.until LIMIT 1) w ON true"""

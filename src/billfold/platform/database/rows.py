@@ -34,7 +34,7 @@ from asyncpg import Record
 
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.connection import Db
-from billfold.platform.database.former_rows import joined_as_was
+from billfold.platform.database.former_rows import as_was, joined_as_was
 from billfold.platform.errors import NotFound
 
 StructType = TypeVar("StructType", bound=msgspec.Struct)
@@ -118,7 +118,8 @@ class Table(Generic[StructType]):
         )
         has_key = " AND ".join(f"{name} = ${n}" for n, name in enumerate(key, 1))
         self._get = f"{self.select} WHERE {has_key}"
-        self._get_as_of = f"{self.select_as_of(f'${len(key) + 1}')} AND {has_key}"
+        keeps_former = getattr(row, "keeps_former", False)
+        self._get_as_of = f"{self.select_as_of(f'${len(key) + 1}')} AND {has_key}" if keeps_former else ""
         places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
         self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
 
@@ -131,10 +132,10 @@ class Table(Generic[StructType]):
     def select_as_of(self, at: str, *more: str, **computed: str) -> str:
         """Return the beginning of a SELECT of rows as they were at an instant, to be continued with `AND`.
 
-        Only for rows that `keeps_former`. In conditions, columns that change are those of the composite `(w.was)`.
+        Only for rows that `keeps_former`. In conditions, columns that change are those of `as_was`.
         """
         created = f"{self._table}.created_at"
-        columns = ", ".join([self.columns("(w.was)", created_at=created, **computed), *more])
+        columns = ", ".join([self.columns(as_was(self._table), created_at=created, **computed), *more])
         joined = joined_as_was(self._table, self._key_column, at)
         return f"SELECT {columns} FROM {self._table} {joined} WHERE {created} <= {at}"
 
