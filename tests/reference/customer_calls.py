@@ -13,6 +13,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_hold,
+    play_note,
     play_plans,
     play_reports,
     play_request_log,
@@ -54,8 +55,7 @@ async def play_customer_api(r, world, other):
     base = f"{V2}/business-applications/"
     await _play_invites(r, base)
     approved, _ = await play_applications(r, base)
-    await r.patch("annotate_application", f"{base}{approved['id']}/note/", {"external_id": "lead-93"})
-    await r.get("get_application_note", f"{base}{approved['id']}/note/")
+    await play_note(r, f"{base}{approved['id']}/")
     team = await r.post("create_application_team", f"{base}{approved['id']}/team/", [COLLEAGUE])
     r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
     await _play_statements(r, pocket)

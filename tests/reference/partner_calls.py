@@ -14,6 +14,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_hold,
+    play_note,
     play_plans,
     play_preview,
     play_reports,
@@ -33,9 +34,8 @@ PROOF, BOX, V1, V2 = "WIRE_COUNTERPARTY_VERIFICATION", "/api/v1/sandbox", "/api/
 async def play_partner_api(r):
     """Play everything a partner can ask for."""
     await r.post("log_in", f"{V1}/login/", {"username": "acme-app", "password": "correct horse battery"})
-    r.notes["exchange_assertion"] = {
-        "response": {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
-    }
+    told = {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
+    r.notes["exchange_assertion"] = {"response": told}
     customer = (await r.post("sandbox_customer", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
     payee = (await r.post("-", f"{BOX}/customers/", {"name": "Contoso"}))["id"]
     made, theirs = f"{V2}/customers/{customer}/pockets/", f"{V2}/customers/{payee}/pockets/"
@@ -152,13 +152,9 @@ async def _play_payments(r, customer, pocket, address):
     await r.get("get_counterparty", f"{path}{linked}/")
     await r.patch("update_counterparty", f"{path}{linked}/", {"display_name": "Supplier"})
     await _play_verifications(r, customer)
-    asked = {
-        "type": "PEER_TO_PEER",
-        "from_account": {"id": pocket, "type": "SERVICE_ACCOUNT"},
-        "counterparty_id": linked,
-        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550},
-        "description": "Invoice 7",
-    }
+    amount = {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550}
+    asked = {"type": "PEER_TO_PEER", "counterparty_id": linked, "amount": amount, "description": "Invoice 7"}
+    asked["from_account"] = {"id": pocket, "type": "SERVICE_ACCOUNT"}
     await play_preview(r, customer, asked)
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
     await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/", pocket_id=done["transfer"]["from_account"]["id"])
@@ -395,8 +391,7 @@ async def _play_applications(r):
     passport = {"identification_number": "X1234567", "identification_type": "PASSPORT"}
     person = (await r.post("create_individual_application", RETAIL, PERSON | passport))["id"]
     one = f"{RETAIL}{person}/"
-    await r.patch("annotate_application", f"{one}note/", {"external_id": "lead-93"})
-    await r.get("get_application_note", f"{one}note/")
+    await play_note(r, one)
     picture = {"content-type": "image/png", "content-disposition": 'attachment; filename="passport.png"'}
     await r.play("upload_application_document", "POST", f"{one}documents/PASSPORT/file/", PICTURE, headers=picture)
     await r.post("apply_individual_application", f"{one}apply/", {})

@@ -214,6 +214,12 @@ async def play_plans(r, limits, one_transfer):
     await r.patch("annotate_on_us_transfer", one_transfer, NOTE)
 
 
+async def play_note(r, application):
+    """Annotate an application."""
+    await r.patch("annotate_application", f"{application}note/", {"external_id": "lead-93"})
+    await r.get("get_application_note", f"{application}note/")
+
+
 async def play_both(r, name, of_one, path):
     """Read something of one customer, then the list of all."""
     v1 = "" if of_one.startswith("/api") else "/api/v1"
