@@ -154,8 +154,8 @@ async def _play_reads(r, pocket):
         ("get_trades_csv", f"{V1}/trades.csv"),
     ):
         await r.get(name, path)
-    one = (await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/"))["items"][0]["id"]
-    await play_plans(r, f"{V1}/limits/", f"{V1}/transfers/on-us/{one}/")
+    one = (await r.get("-", f"{V1}/transfers/on-us/"))["items"][0]["id"]
+    await play_plans(r, f"{V1}/limits/", one)
     one = (await r.get("list_wires", f"{V1}/wires/"))["items"][0]["id"]
     await r.get("get_wire", f"{V1}/wires/{one}/")
     await r.patch("annotate_wire", f"{V1}/wires/{one}/", {"metadata": {"invoice": "INV-2041"}})

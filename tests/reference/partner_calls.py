@@ -34,8 +34,9 @@ PROOF, BOX, V1, V2 = "WIRE_COUNTERPARTY_VERIFICATION", "/api/v1/sandbox", "/api/
 async def play_partner_api(r):
     """Play everything a partner can ask for."""
     await r.post("log_in", f"{V1}/login/", {"username": "acme-app", "password": "correct horse battery"})
-    told = {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
-    r.notes["exchange_assertion"] = {"response": told}
+    r.notes["exchange_assertion"] = {
+        "response": {"access_token": HIDDEN["token"], "token_type": "Bearer", "expires_in": 3600}
+    }
     customer = (await r.post("sandbox_customer", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
     payee = (await r.post("-", f"{BOX}/customers/", {"name": "Contoso"}))["id"]
     made, theirs = f"{V2}/customers/{customer}/pockets/", f"{V2}/customers/{payee}/pockets/"
@@ -157,8 +158,7 @@ async def _play_payments(r, customer, pocket, address):
     asked["from_account"] = {"id": pocket, "type": "SERVICE_ACCOUNT"}
     await play_preview(r, customer, asked)
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
-    await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/", pocket_id=done["transfer"]["from_account"]["id"])
-    await play_plans(r, f"{V1}/customers/{customer}/limits/", f"{V1}/transfers/on-us/{done['id']}/")
+    await play_plans(r, f"{V1}/customers/{customer}/limits/", done["id"], pocket_id=pocket)
 
 
 async def _play_verifications(r, customer):
