@@ -52,6 +52,8 @@ async def play_customer_api(r, world, other):
     await _play_team(r)
     await _play_programs(r)
     await _play_approvals(r, other, pocket)
+    one = (await r.get("-", f"{V1}/transfers/on-us/"))["items"][0]["id"]
+    await play_plans(r, f"{V1}/limits/", one)
     base = f"{V2}/business-applications/"
     await _play_invites(r, base)
     approved, _ = await play_applications(r, base)
@@ -154,8 +156,6 @@ async def _play_reads(r, pocket):
         ("get_trades_csv", f"{V1}/trades.csv"),
     ):
         await r.get(name, path)
-    one = (await r.get("-", f"{V1}/transfers/on-us/"))["items"][0]["id"]
-    await play_plans(r, f"{V1}/limits/", one)
     one = (await r.get("list_wires", f"{V1}/wires/"))["items"][0]["id"]
     await r.get("get_wire", f"{V1}/wires/{one}/")
     await r.patch("annotate_wire", f"{V1}/wires/{one}/", {"metadata": {"invoice": "INV-2041"}})
