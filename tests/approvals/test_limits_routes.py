@@ -40,7 +40,7 @@ async def test_the_daily_cap_of_a_rule_is_shown_with_its_use_and_a_frozen_custom
     member = await customer_desks(pocket.customer)
     await customer_desks(pocket.customer)
     await put_cap(world.bank, UUID(pocket.customer), 500_00)
-    await member.post("/api/v1/transfer-requests/", {"transfer": on_us(pocket, 120_00, to=other)["transfer"]})
+    await member.post("/api/v1/transfer-requests/", on_us(pocket, 120_00, to=other))
     cap = next(each for each in (await member.get("/api/v1/limits/"))["limits"] if "Small" in each["detail"])
     assert (cap["limit"], cap["used"], cap["remaining"]) == (500_00, 120_00, 380_00)
     assert cap["resets_at"] == "2025-06-02T21:00:00Z"

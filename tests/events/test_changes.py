@@ -58,7 +58,8 @@ async def test_changes_of_pockets_portals_payees_and_customers_raise_events(worl
 async def test_requests_and_members_raise_the_event_of_what_is_true_when_the_job_runs(world, customer_desks):
     pocket = await world.funded(1_000_00)
     other, customer = await world.pocket(pocket.customer), UUID(pocket.customer)
-    anna, ben = await customer_desks(pocket.customer), await customer_desks(pocket.customer)
+    # One member may make one request a second.
+    anna, ben, cara, dan = [await customer_desks(pocket.customer) for _ in range(4)]
     asked = {**on_us(pocket, 10_00, to=other), "external_id": "pay-1", "metadata": {"run": "7"}}
     request = await anna.post("/api/v1/transfer-requests/", asked)
     assert (request["external_id"], request["metadata"]) == ("pay-1", {"run": "7"})
@@ -69,7 +70,7 @@ async def test_requests_and_members_raise_the_event_of_what_is_true_when_the_job
             request["id"]
         ]
     twice = {**on_us(pocket, 10_00, to=other), "external_id": "pay-1"}
-    taken = await anna.refused("POST", "/api/v1/transfer-requests/", twice, status=409, code="external-id-taken")
+    taken = await ben.refused("POST", "/api/v1/transfer-requests/", twice, status=409, code="external-id-taken")
     assert taken["id"] == request["id"]
     changed = await anna.patch(path_of(request), {"metadata": {"run": "8"}})
     assert (changed["version"], changed["external_id"], changed["metadata"]) == (1, "pay-1", {"run": "8"})
@@ -79,9 +80,9 @@ async def test_requests_and_members_raise_the_event_of_what_is_true_when_the_job
     assert [each["status"] for _, each in events] == ["PENDING", "CANCELLED"]
     # A request that is refused leaves no note behind: its id is free for the next one.
     too_much = {**on_us(pocket, 10_00, to=other, reviewers=[str(ids.new())]), "external_id": "pay-2"}
-    await anna.ask("POST", "/api/v1/transfer-requests/", too_much, status=422)
+    await cara.ask("POST", "/api/v1/transfer-requests/", too_much, status=422)
     again = {**on_us(pocket, 10_00, to=other), "external_id": "pay-2"}
-    assert (await anna.post("/api/v1/transfer-requests/", again))["external_id"] == "pay-2"
+    assert (await dan.post("/api/v1/transfer-requests/", again))["external_id"] == "pay-2"
     member_id = await member_id_of(ben)
     await anna.ask("PUT", f"/api/v1/team/{member_id}/", {"role": "VIEWER"}, status=200)
     await run_jobs(world.bank)

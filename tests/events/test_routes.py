@@ -22,8 +22,9 @@ async def test_the_event_list_of_each_reader_has_no_gaps_or_foreign_events(
     await customer_world.transfer(pocket, other, 90_000_00, status="REJECTED")
     mine = await customer_desk.pages(PATH, limit=2)
     assert numbers_and_types(mine) == [
-        (3, "transfers.on-us.rejected"),
-        (2, "transfers.on-us.success"),
+        (4, "transfers.on-us.rejected"),
+        (3, "transfers.on-us.success"),
+        (2, "transfers.ach.in.success"),
         (1, "transfers.wire.in.success"),
     ]
     assert {each["event"]["customer_id"] for each in mine} == {customer_desk.team.customer}

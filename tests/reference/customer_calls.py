@@ -14,6 +14,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_hold,
+    play_note,
     play_plans,
     play_reports,
     play_request_log,
@@ -52,11 +53,12 @@ async def play_customer_api(r, world, other):
     await _play_team(r)
     await _play_programs(r)
     await _play_approvals(r, other, pocket)
+    one = (await r.get("-", f"{V1}/transfers/on-us/"))["items"][0]["id"]
+    await play_plans(r, f"{V1}/limits/", one)
     base = f"{V2}/business-applications/"
     await _play_invites(r, base)
     approved, _ = await play_applications(r, base)
-    await r.patch("annotate_application", f"{base}{approved['id']}/note/", {"external_id": "lead-93"})
-    await r.get("get_application_note", f"{base}{approved['id']}/note/")
+    await play_note(r, f"{base}{approved['id']}/")
     team = await r.post("create_application_team", f"{base}{approved['id']}/team/", [COLLEAGUE])
     r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
     await _play_statements(r, pocket)
@@ -155,8 +157,6 @@ async def _play_reads(r, pocket):
         ("get_trades_csv", f"{V1}/trades.csv"),
     ):
         await r.get(name, path)
-    one = (await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/"))["items"][0]["id"]
-    await play_plans(r, f"{V1}/limits/", f"{V1}/transfers/on-us/{one}/")
     one = (await r.get("list_wires", f"{V1}/wires/"))["items"][0]["id"]
     await r.get("get_wire", f"{V1}/wires/{one}/")
     await r.patch("annotate_wire", f"{V1}/wires/{one}/", {"metadata": {"invoice": "INV-2041"}})

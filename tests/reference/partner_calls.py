@@ -15,6 +15,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_hold,
+    play_note,
     play_plans,
     play_preview,
     play_reports,
@@ -153,17 +154,12 @@ async def _play_payments(r, customer, pocket, address):
     await r.get("get_counterparty", f"{path}{linked}/")
     await r.patch("update_counterparty", f"{path}{linked}/", {"display_name": "Supplier"})
     await _play_verifications(r, customer)
-    asked = {
-        "type": "PEER_TO_PEER",
-        "from_account": {"id": pocket, "type": "SERVICE_ACCOUNT"},
-        "counterparty_id": linked,
-        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550},
-        "description": "Invoice 7",
-    }
+    amount = {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550}
+    asked = {"type": "PEER_TO_PEER", "counterparty_id": linked, "amount": amount, "description": "Invoice 7"}
+    asked["from_account"] = {"id": pocket, "type": "SERVICE_ACCOUNT"}
     await play_preview(r, customer, asked)
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
-    await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/", pocket_id=done["transfer"]["from_account"]["id"])
-    await play_plans(r, f"{V1}/customers/{customer}/limits/", f"{V1}/transfers/on-us/{done['id']}/")
+    await play_plans(r, f"{V1}/customers/{customer}/limits/", done["id"], pocket_id=pocket)
     await play_batch(r, {"type": "PEER_TO_PEER", "from_pocket_id": pocket, "counterparty_id": linked})
 
 
@@ -397,8 +393,7 @@ async def _play_applications(r):
     passport = {"identification_number": "X1234567", "identification_type": "PASSPORT"}
     person = (await r.post("create_individual_application", RETAIL, PERSON | passport))["id"]
     one = f"{RETAIL}{person}/"
-    await r.patch("annotate_application", f"{one}note/", {"external_id": "lead-93"})
-    await r.get("get_application_note", f"{one}note/")
+    await play_note(r, one)
     picture = {"content-type": "image/png", "content-disposition": 'attachment; filename="passport.png"'}
     await r.play("upload_application_document", "POST", f"{one}documents/PASSPORT/file/", PICTURE, headers=picture)
     await r.post("apply_individual_application", f"{one}apply/", {})

@@ -218,13 +218,21 @@ async def play_hold(r, pocket):
 NOTE = {"external_id": "pay-7731", "metadata": {"batch": "2025-06"}}
 
 
-async def play_plans(r, limits, one_transfer):
+async def play_plans(r, limits, transfer, **owner):
     """Read what is needed to plan payments, and annotate a transfer."""
+    transfers = "/api/v1/transfers/on-us/"
     await r.get("get_limits", limits)
     await r.get("get_calendar", "/api/v1/calendar/", date_from="2025-07-03", date_to="2025-07-04")
     await r.get("get_routing_number", "/api/v1/routing-numbers/021000021/")
-    await r.get("get_on_us_transfer", one_transfer)
-    await r.patch("annotate_on_us_transfer", one_transfer, NOTE)
+    await r.get("list_on_us_transfers", transfers, **owner)
+    await r.get("get_on_us_transfer", f"{transfers}{transfer}/")
+    await r.patch("annotate_on_us_transfer", f"{transfers}{transfer}/", NOTE)
+
+
+async def play_note(r, application):
+    """Annotate an application."""
+    await r.patch("annotate_application", f"{application}note/", {"external_id": "lead-93"})
+    await r.get("get_application_note", f"{application}note/")
 
 
 async def play_both(r, name, of_one, path):

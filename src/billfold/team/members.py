@@ -30,7 +30,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.oauth import clients, grants
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection
-from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
 
 # A user who registered a key, or a key of the service user that did, may have the private one.
@@ -212,9 +212,13 @@ async def _change_member(
 
 
 async def report_member(bank: Bank, job: ScheduledJob) -> None:
-    """Raise the event of the role and the status that a member has now."""
+    """Raise the event of the role and the status that a member has now; none of an invitation that is gone."""
     assert job.customer_id is not None
-    found = await get_member(bank.pool, bank.vault, job.customer_id, member_id=job.object_id, now=await bank.now())
+    now = await bank.now()
+    try:
+        found = await get_member(bank.pool, bank.vault, job.customer_id, member_id=job.object_id, now=now)
+    except NotFound:
+        return
     payload = kinds.MemberPayload(member_id=found.member_id, role=found.role, status=found.status)
     await report(bank, job, kinds.MEMBER_UPDATED, payload)
 

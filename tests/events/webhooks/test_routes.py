@@ -105,7 +105,7 @@ async def test_an_invalid_subscription_field_is_reported_at_its_location(custome
     one = f"{PATH}{(await customer_desk.post(PATH, NEW))['id']}/"
     for changes, place in (
         ({"events": ["transfers.wire.in.success", "nothing"]}, "body.events.1"),
-        ({"events": ["transfers.ach.in.success"]}, "body.events.0"),
+        ({"events": ["proofs.daily-root.published"]}, "body.events.0"),
         ({"shared_secret": "whsec_not base64 at all here"}, "body.shared_secret"),
         ({"url": "http://93.184.215.14/"}, "body.url"),
         ({"url": "https://127.0.0.1/"}, "body.url"),

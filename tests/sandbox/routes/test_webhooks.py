@@ -56,10 +56,10 @@ async def test_a_received_event_envelope_can_be_replayed_unchanged(customer_worl
 
 
 async def test_an_invalid_sandbox_event_is_refused_at_its_field(customer_world):
-    maturity = {"trade_id": WIRE["wire_id"], "pocket_id": WIRE["wire_id"], "cusip": "912797PX6"}
+    series = {"series_id": WIRE["wire_id"], "state": "PAUSED"}
     for body, place in (
         (event("nothing"), "body.event_type"),
-        (event("trades.maturity", maturity), "body.customer_id"),
+        (event("transfers.series.updated", series), "body.customer_id"),
         (event(timestamp="2025-06-02T09:00:00"), "body.timestamp"),
         (event(timestamp="now"), "body.timestamp"),
         (event(payload={"wire_id": WIRE["wire_id"]}), "body.payload.service_account_id"),
