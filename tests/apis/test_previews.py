@@ -73,6 +73,7 @@ async def test_every_operation_that_moves_money_shows_what_it_then_does(partner_
     for path in (f"/api/v1/wires/{wire_id}/cancel/", f"/api/v2/pockets/{pocket.id}/holds/{hold_id}/release/"):
         shown = await previewed(world, path)
         await world.ask("POST", path, b"{}", status=200, headers=confirming(shown))
+        assert shown["rejection_reason"] is None
         if shown["pockets"]:
             assert await left_in(world, pocket) == shown["pockets"][0]["remaining"]
 
@@ -92,6 +93,16 @@ async def test_a_preview_that_does_not_hold_any_more_moves_nothing(world, monkey
     await world.refused("POST", PATH, small, **refusal)
     monkeypatch.undo()
     assert await left_in(world, pocket) == before
+
+
+async def test_an_answer_that_was_lost_is_given_again_after_the_preview_has_expired(world, bank, monkeypatch):
+    pocket = await world.funded(10_000_00)
+    body, key = reallocation(pocket, await world.pocket(pocket.customer), 10_00), uuid4()
+    sent = {"key": key, "headers": confirming(await previewed(world, PATH, body))}
+    made = await world.post(PATH, body, **sent)
+    await bank.pool.execute("DELETE FROM idempotency_key")
+    monkeypatch.setattr("billfold.http.api.wall_now", lambda: wall_now() + timedelta(seconds=61))
+    assert (await world.post(PATH, body, **sent))["id"] == made["id"]
 
 
 async def test_a_preview_is_of_one_request_of_one_caller(world, bank):
@@ -118,6 +129,9 @@ async def test_what_would_be_refused_is_refused_and_what_would_be_rejected_is_sh
     shown = await previewed(world, PATH, reallocation(pocket, other, 500_00))
     assert shown["rejection_reason"] == "INSUFFICIENT_FUNDS"
     assert [(each["sales"], each["transactions"]) for each in shown["pockets"]] == [([], [])]
+    await world.invalid(
+        "POST", PATH, reallocation(pocket, other, async_mode=True), loc="body.async_mode", headers=PREVIEW
+    )
     unknown = reallocation(pocket, other) | {"to_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"}}
     await world.refused("POST", PATH, unknown, status=404, code="not-found", headers=PREVIEW)
     order = {"transfer_id": str(ids.new())}

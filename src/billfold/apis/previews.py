@@ -67,7 +67,7 @@ async def render_money_preview(bank: Bank, found: Previewed, preview_id: str, va
         preview_id=preview_id,
         valid_until=valid_until,
         time_priced=run.now,
-        rejection_reason=run.outcome.get("reason"),
+        rejection_reason=None if run.rows_of(TransactionEntry) else run.outcome.get("reason"),
         pockets=[await _pocket(bank, found, each) for each in pocket_ids],
     )
 

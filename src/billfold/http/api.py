@@ -343,8 +343,11 @@ class Api:
 
     async def _handle(self, operation: Operation, request: RawRequest) -> Any:  # noqa: ANN401 - any type
         """Call the operation. A read is repeated while the database is unavailable."""
-        if self._previews is not None and is_previewed(operation, request):
-            return await self._previews.handle(operation, request, self.services)
+        if is_previewed(operation, request):
+            if self._previews is None:
+                request.refuse_preview()
+            else:
+                return await self._previews.handle(operation, request, self.services)
         if operation.changes:
             return await operation.call(request, self.services)
         return await patiently(lambda: operation.call(request, self.services))

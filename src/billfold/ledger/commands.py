@@ -137,7 +137,9 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         before = {} if draft is None else draft.lengths()
         outcome = type(self).rule(books, self, ctx)
         if draft is not None and effect_of(draft, before, outcome) != self.expected:
-            raise Refused("preview-outdated", "It would not do any more what the preview showed.")
+            raise Refused(
+                "preview-outdated", "The preview is older than a minute, or the request would now do something else."
+            )
         if self.attached is not None:
             kind, name = self.notes_on
             attach_note(book_of(books, self.customers[0]), kind, UUID(outcome[name]), note=self.attached, ctx=ctx)

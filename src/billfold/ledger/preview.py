@@ -12,7 +12,7 @@ from billfold.ledger.dry_run import DryRun, dry_run
 from billfold.ledger.effects import effect_of
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.pending_command import Answer, KeptResponse
-from billfold.platform.errors import BillfoldError, InvariantError
+from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError
 
 
 class Previewed(Exception):
@@ -41,6 +41,10 @@ class PreviewEngine(_StandIn):
 
     @override
     async def submit(self, command: Command, response: KeptResponse | None = None) -> Answer:
+        if getattr(command, "later", False):
+            raise InvalidInput.at(
+                "body", "async_mode", msg="is not allowed in a preview: it shows what is done at once"
+            )
         async with (
             self._bank.pool.acquire() as conn,
             conn.transaction(isolation="repeatable_read", readonly=True),
