@@ -1,5 +1,6 @@
 """A Pocket after a commit that changed it, kept for reads as of an instant."""
 
+from collections import Counter
 from datetime import date, datetime
 from uuid import UUID
 
@@ -25,7 +26,8 @@ class PocketVersion(Row, frozen=True):
 
 
 class PocketImage(msgspec.Struct, frozen=True, array_like=True):
-    """What of a Pocket changes and is shown; `lots` are (CUSIP, units, acquired on), `holds` (cents, until).
+    """What of a Pocket changes and is shown; `lots` are (CUSIP, units, acquired on), `holds` (cents, until), one
+    per end.
 
     Fields are only added, at the end and with defaults: images are not rewritten.
     """
@@ -55,6 +57,9 @@ read_image = msgspec.json.Decoder(PocketImage).decode
 
 def version_of(book: Book, pocket: PocketBook, now: datetime) -> tuple[object, ...]:
     """Return the row of a Pocket in a commit at this time, whose chain entry has been added to the book."""
+    held: Counter[datetime] = Counter()
+    for cents, until in pocket.liens:
+        held[until] += cents
     image = PocketImage(
         name=pocket.name,
         deposit_weeks=pocket.deposit_weeks,
@@ -73,7 +78,7 @@ def version_of(book: Book, pocket: PocketBook, now: datetime) -> tuple[object, .
         reserved=pocket.cash.reserved,
         unsettled_discount=pocket.unsettled_discount,
         unsettled_on=pocket.unsettled_on,
-        holds=pocket.liens,
+        holds=[(cents, until) for until, cents in held.items()],
     )
     known_at = max(now, book.booked_at)
     number = book.version + 1
