@@ -292,7 +292,9 @@ async def test_a_pocket_from_before_states_were_kept_is_read_as_it_was_when_they
     kept, now = await world.get(pocket.path), (await world.bank.now()).isoformat()
     step = next(each for each in read_migrations() if each.name.endswith("as_of"))
     owner = await asyncpg.connect(bank_dsn)
-    await owner.execute(f"DELETE FROM pocket_version; {step.up[step.up.index('INSERT INTO pocket_version (') :]}")
+    await owner.execute("DELETE FROM pocket_version")
+    for _ in range(2):  # it may be run again
+        await owner.execute(step.statements[-1])
     await owner.close()
     assert await world.get(pocket.path, {"as_of": now}) == kept
     refused = {"as_of": opened}
