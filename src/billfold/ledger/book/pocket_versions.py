@@ -55,6 +55,11 @@ class PocketImage(msgspec.Struct, frozen=True, array_like=True):
 read_image = msgspec.json.Decoder(PocketImage).decode
 
 
+def known_at(book: Book, now: datetime) -> datetime:
+    """Return the business time of a commit: due work that was booked ahead of a command is not later than it."""
+    return max(now, book.booked_at)
+
+
 def version_of(book: Book, pocket: PocketBook, now: datetime) -> tuple[object, ...]:
     """Return the row of a Pocket in a commit at this time, whose chain entry has been added to the book."""
     held: Counter[datetime] = Counter()
@@ -80,6 +85,6 @@ def version_of(book: Book, pocket: PocketBook, now: datetime) -> tuple[object, .
         unsettled_on=pocket.unsettled_on,
         holds=[(cents, until) for until, cents in held.items()],
     )
-    known_at = max(now, book.booked_at)
     number = book.version + 1
-    return (book.customer_id, pocket.pocket_id, known_at, number, book.entry_no, pocket.status, to_json(image))
+    row = (book.customer_id, pocket.pocket_id, known_at(book, now), number)
+    return (*row, book.entry_no, pocket.status, to_json(image))

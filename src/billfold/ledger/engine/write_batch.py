@@ -20,7 +20,7 @@ import msgspec
 from billfold.ledger.book import postings as book_postings
 from billfold.ledger.book.book import Book, refresh_due
 from billfold.ledger.book.draft import PocketBook, PocketColumns, PocketCounters
-from billfold.ledger.book.pocket_versions import PocketVersion, version_of
+from billfold.ledger.book.pocket_versions import PocketVersion, known_at, version_of
 from billfold.ledger.book.postings import StoredEntry
 from billfold.ledger.customers import DirectoryEntry
 from billfold.ledger.engine.load_books import serialize_book
@@ -29,6 +29,7 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.clock import ClockState
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import SHARD_BATCH, SHARD_PARTS, shard_column
+from billfold.platform.database.former_rows import as_json
 from billfold.platform.database.rows import Row
 
 # The shards of a table share its sequence for row numbers.
@@ -256,10 +257,13 @@ async def _write_changes(conn: Connection, books: Sequence[Book], now: datetime)
         customers, numbers = zip(*retired, strict=True)
         await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
     updates = _updates(books)
-    for row, _ in updates:
-        if row.keeps_former:
-            changed = dict.fromkeys(pair[:2] for (kind, _), pairs in updates.items() if kind is row for pair in pairs)
-            await conn.execute(_keep_statement(row), *map(list, zip(*changed, strict=True)), now)
+    until = {book.customer_id: known_at(book, now) for book in books}
+    former: dict[type[Row], list[tuple[Any, ...]]] = {}
+    for (row, names), changes in updates.items():
+        if row.keeps_former is True or (row.keeps_former and not set(names).isdisjoint(row.keeps_former)):
+            former.setdefault(row, []).extend((*change[:2], until[change[0]]) for change in changes)
+    for row, changes in former.items():
+        await conn.execute(_keep_statement(row), *zip(*changes, strict=True))
     for (row, names), changes in updates.items():
         await conn.executemany(_update_statement(row, names), changes)
 
@@ -282,12 +286,12 @@ def _updates(books: Sequence[Book]) -> dict[tuple[type[Row], tuple[str, ...]], l
 
 
 def _keep_statement(row: type[Row]) -> str:
-    """Return the statement that keeps rows as they are, given by customers and keys, before a change at an instant."""
+    """Return the statement that keeps rows as they are, given by customers and keys, before changes at instants."""
     key = row.key_column or "customer_id"
     return f"""
 INSERT INTO former_row (customer_id, kind, object_id, until, row)
-SELECT t.customer_id, '{row.table}', t.{key}, $3, to_json(t)
-  FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, changed)
+SELECT t.customer_id, '{row.table}', t.{key}, k.until, {as_json("t", columns=row.keeps_former)}
+  FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) AS k(customer_id, changed, until)
   JOIN {row.table} t ON t.customer_id = k.customer_id AND t.{key} = k.changed
     ON CONFLICT DO NOTHING"""
 

@@ -53,7 +53,7 @@ class AchEntry(Row, frozen=True, kw_only=True):
     table = "ach_entry"
     key_column = "ach_id"
     fingerprinted = True
-    keeps_former = True
+    keeps_former = ("status", "file_id", "trace_number")
     changing = frozenset(
         {
             *("status", "reason", "return_code", "trace_number", "file_id"),

@@ -17,6 +17,7 @@ from billfold.payments.ach.commands import AchEntry, OriginationHistory, ReturnE
 from billfold.payments.ach.rules.review import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.distribution import HEADS_LOCKED
+from billfold.platform.database.former_rows import as_json
 from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.dates import ET, et_date, et_instant
@@ -177,7 +178,8 @@ INSERT INTO ach_file (file_id, name, day, number, made_at) VALUES ($1, $2, $3, $
 """
 _KEEP_FORMER = f"""
 INSERT INTO former_row (customer_id, kind, object_id, until, row)
-SELECT customer_id, 'ach_entry', ach_id, $3, to_json(ach_entry) FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED}
+SELECT customer_id, 'ach_entry', ach_id, $3, {as_json("ach_entry", columns=AchEntry.keeps_former)}
+  FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED}
     ON CONFLICT DO NOTHING
 """
 _NUMBER = f"""

@@ -49,7 +49,7 @@ class WireRow(Row, frozen=True, kw_only=True):
     table = "wire"
     key_column = "wire_id"
     fingerprinted = True
-    keeps_former = True
+    keeps_former = ("imad", "omad")
     changing = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
 
     customer_id: UUID

@@ -10,6 +10,14 @@ def as_was(table: str) -> str:
     return f"(coalesce(w.was, {table}))"
 
 
+def as_json(row: str, *, columns: bool | tuple[str, ...]) -> str:
+    """Return the `former_row.row` of a row as it is: whole, or some columns; a read takes the others as they are."""
+    if not isinstance(columns, tuple):
+        return f"to_json({row})"
+    pairs = ", ".join(f"'{name}', {row}.{name}" for name in columns)
+    return f"json_build_object({pairs})"
+
+
 def joined_as_was(table: str, key: str, at: str) -> str:
     """Return the join that adds the former state of a row of a table at an instant, an SQL value, for `as_was`."""
     return f"""LEFT JOIN LATERAL (

@@ -48,7 +48,8 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     For `fingerprinted` rows the outcome of each command that leaves one keeps the `proof`, which `billfold verify`
     compares. The fields in `changing` are not part of it. `proof_needed` is the condition, on a row `t`, that some
-    command has left one. Of rows that `keeps_former`, each change leaves the former state, for reads as of an instant.
+    command has left one. Each change leaves what it was in `former_row`, for reads as of an instant, of rows that
+    `keeps_former`: whole, or only these columns.
     """
 
     table: ClassVar[str]
@@ -57,7 +58,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
     fingerprinted: ClassVar[bool] = False
     changing: ClassVar[frozenset[str]] = frozenset()
     proof_needed: ClassVar[str] = "true"
-    keeps_former: ClassVar[bool] = False
+    keeps_former: ClassVar[bool | tuple[str, ...]] = False
 
     @property
     def lasting(self) -> tuple[object, ...]:
@@ -118,8 +119,8 @@ class Table(Generic[StructType]):
         )
         has_key = " AND ".join(f"{name} = ${n}" for n, name in enumerate(key, 1))
         self._get = f"{self.select} WHERE {has_key}"
-        keeps_former = getattr(row, "keeps_former", False)
-        self._get_as_of = f"{self.select_as_of(f'${len(key) + 1}')} AND {has_key}" if keeps_former else ""
+        keeps_whole = getattr(row, "keeps_former", False) is True
+        self._get_as_of = f"{self.select_as_of(f'${len(key) + 1}')} AND {has_key}" if keeps_whole else ""
         places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
         self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
 
@@ -132,7 +133,7 @@ class Table(Generic[StructType]):
     def select_as_of(self, at: str, *more: str, **computed: str) -> str:
         """Return the beginning of a SELECT of rows as they were at an instant, to be continued with `AND`.
 
-        Only for rows that `keeps_former`. In conditions, columns that change are those of `as_was`.
+        Only for rows that `keeps_former` whole. In conditions, columns that change are those of `as_was`.
         """
         created = f"{self._table}.created_at"
         columns = ", ".join([self.columns(as_was(self._table), created_at=created, **computed), *more])

@@ -122,7 +122,7 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
     key_column = "authorization_id"
     noun = "authorization"
     fingerprinted = True
-    keeps_former = True
+    keeps_former = ("hold_entry_no",)
 
     customer_id: UUID
     authorization_id: UUID
