@@ -284,6 +284,26 @@ async def test_an_instant_that_has_not_come_or_has_no_offset_is_refused(world):
     assert (await world.get(listed, {"limit": 1, "cursor": page["next_page"], "as_of": now}))["items"]
 
 
+async def test_a_pocket_that_the_release_before_opened_is_missing_in_lists_and_refused_by_itself(world, bank_dsn):
+    pocket = await world.funded(5_000_00)
+    other, recent = await world.funded(3_000_00), await world.pocket(pocket.customer)
+    now = {"as_of": (await world.bank.now()).isoformat()}
+    owner = f"/api/v2/customers/{pocket.customer}/"
+    conn = await asyncpg.connect(bank_dsn)
+    await conn.execute("DELETE FROM pocket_version WHERE pocket_id = ANY($1)", [other.id, recent.id])
+    lists = ("/api/v2/pockets/", "/api/v2/earnings/", f"{owner}pockets/")
+    for path in lists[:2]:
+        await world.refused("GET", path, status=409, code="history-not-kept", filters=now)
+    await conn.execute("UPDATE schema_migration SET applied_at = '2024-01-01' WHERE name = '0018_as_of'")
+    await conn.close()
+    for path in lists:
+        assert [each.get("id") or each["pocket_id"] for each in (await world.get(path, now))["items"]] == [pocket.id]
+    assert (await world.get(f"{owner}portfolio/", now))["pockets"] == 1
+    assert (await world.get(f"{owner}trades/", now))["items"]
+    for path in (other.path, recent.path, f"{other.path}trades/"):
+        await world.refused("GET", path, status=409, code="history-not-kept", filters=now)
+
+
 async def test_a_pocket_from_before_states_were_kept_is_read_as_it_was_when_they_began(world, bank_dsn):
     pocket = await world.pocket()
     opened = (await world.bank.now()).isoformat()

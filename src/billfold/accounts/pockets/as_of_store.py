@@ -17,14 +17,18 @@ from billfold.platform.errors import NotFound, Refused
 JOURNAL_NO_MAX = 2**63 - 1
 _COLUMNS = ("customer_id", "pocket_id", "partner_id", "type", "opened_at")
 _ROW = f"SELECT {', '.join(f'p.{name}' for name in _COLUMNS)}, p.written_no, w.was, w.state FROM pocket p"
-# The instant is $3. A pocket whose status then is not known is read, and refused.
+# The instant is $3.
 _THEN = """
   LEFT JOIN LATERAL (
     SELECT v.status AS was, v.state, v.entry_no AS last_entry FROM pocket_version v
      WHERE v.customer_id = p.customer_id AND v.pocket_id = p.pocket_id AND v.known_at <= $3
      ORDER BY v.known_at DESC, v.version DESC LIMIT 1) w ON true
  WHERE p.opened_at <= $3"""
-_STATUS = "($2::text[] IS NULL OR w.was IS NULL OR w.was = ANY($2))"
+# A pocket without a state then is read, and refused; unless the release before opened it after states were kept: a list
+# leaves that one out.
+_STATUS = """CASE WHEN w.was IS NULL
+    THEN p.opened_at <= (SELECT m.applied_at FROM schema_migration m WHERE m.name = '0018_as_of')
+    ELSE $2::text[] IS NULL OR w.was = ANY($2) END"""
 _GET = f"{_ROW} {_THEN} AND p.customer_id = $1 AND p.pocket_id = $2"
 _BY_ID = f"""{_ROW} JOIN unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id) USING (customer_id, pocket_id)
 {_THEN} ORDER BY p.opened_at, p.written_no"""
@@ -34,7 +38,7 @@ _WANTED = f"""{_THEN} AND p.customer_id = $1 AND {_STATUS} AND ($4::uuid[] IS NU
 _COUNT = f"SELECT count(*) FROM pocket p {_WANTED}"
 _BY_OFFSET = f"{_ROW} {_WANTED} ORDER BY p.opened_at DESC, p.written_no DESC OFFSET $6 LIMIT $7"
 _LAST_ENTRY = f"""
-SELECT count(*), max(w.last_entry), bool_or(w.was IS NULL) FROM pocket p {_THEN}
+SELECT count(*), max(w.last_entry), bool_and(w.was IS NULL) FROM pocket p {_THEN}
    AND p.customer_id = $1 AND p.pocket_id = ANY($2::uuid[])"""
 
 
