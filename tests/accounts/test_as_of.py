@@ -284,6 +284,22 @@ async def test_an_instant_that_has_not_come_or_has_no_offset_is_refused(world):
     assert (await world.get(listed, {"limit": 1, "cursor": page["next_page"], "as_of": now}))["items"]
 
 
+async def test_earnings_as_of_an_instant_leave_out_due_work_that_was_late_then(world):
+    pocket = await world.funded(900_000_00)
+    await world.until("2025-07-03T12:00:00-04:00")  # the fee of June is due at the opening of July 1
+    reads = [
+        (f"{pocket.path}values/", {"date_from": "2025-06-30"}),
+        (f"{pocket.path}earnings/", {"period": "range", "date_from": "2025-06-20", "date_to": "2025-07-02"}),
+        ("/api/v2/earnings/", {"period": "range", "date_from": "2025-06-20", "date_to": "2025-07-02"}),
+    ]
+    then = [await world.get(path, filters) for path, filters in reads]
+    now = (await world.bank.now()).isoformat()
+    await world.later(hours=1)
+    await world.wire(pocket, 1_00)
+    assert [await world.get(path, filters) for path, filters in reads[:2]] != then[:2]
+    assert [await world.get(path, {**filters, "as_of": now}) for path, filters in reads] == then
+
+
 async def test_a_pocket_that_the_release_before_opened_is_missing_in_lists_and_refused_by_itself(world, bank_dsn):
     pocket = await world.funded(5_000_00)
     other, recent = await world.funded(3_000_00), await world.pocket(pocket.customer)

@@ -16,7 +16,7 @@ from billfold.platform.errors import NotFound, Refused
 
 JOURNAL_NO_MAX = 2**63 - 1
 _COLUMNS = ("customer_id", "pocket_id", "partner_id", "type", "opened_at")
-_ROW = f"SELECT {', '.join(f'p.{name}' for name in _COLUMNS)}, p.written_no, w.was, w.state FROM pocket p"
+_ROW = f"SELECT {', '.join(f'p.{name}' for name in _COLUMNS)}, p.written_no, w.was, w.state, w.last_entry FROM pocket p"
 # The instant is $3.
 _THEN = """
   LEFT JOIN LATERAL (
@@ -51,6 +51,7 @@ def _read(record: Record) -> PocketRow:
         **{name: record[name] for name in _COLUMNS},
         **then,
         status=record["was"],
+        last_entry=record["last_entry"],
         lot_cusips=[cusip for cusip, _, _ in lots],
         lot_units=[units for _, units, _ in lots],
         lot_dates=[acquired_on for _, _, acquired_on in lots],

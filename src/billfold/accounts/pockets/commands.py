@@ -36,6 +36,7 @@ class PocketRow(msgspec.Struct, frozen=True):
     that settles on `unsettled_on` before that day.
     `inflow`, `outflow`, `fees` and `realised` run since the pocket was opened; `fee_accrued`
     is in units of `tbills.ACCRUED_PER_CENT` up to and including `accrued_through`.
+    `last_entry` is the last journal entry of a state as of an instant.
     """
 
     customer_id: UUID
@@ -65,6 +66,7 @@ class PocketRow(msgspec.Struct, frozen=True):
     unsettled_on: date | None = None
     hold_amounts: list[int] = []
     hold_ends: list[datetime] = []
+    last_entry: int | None = None
 
     def discount_on(self, day: date) -> int:
         """Return the cost of using unsettled cash on this day."""

@@ -108,7 +108,7 @@ def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
 
 
 def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
-    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at)
+    return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at, row.last_entry)
 
 
 def _earnings_entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> schemas.PocketEarnings:

@@ -58,7 +58,10 @@ async def values_by_day(
     wanted = [(row, at) for row in rows for at in ends.values() if at > row.opened_at]
     states = await store.pocket_states_before(
         bank.pool,
-        [Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at) for row, at in wanted],
+        [
+            Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at, row.last_entry)
+            for row, at in wanted
+        ],
     )
     past = {
         (row.pocket_id, at): value_at(each, at, bank.market) for (row, at), each in zip(wanted, states, strict=True)

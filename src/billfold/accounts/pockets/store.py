@@ -29,20 +29,21 @@ _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
 _SAME_DAY = f"""customer_id = h.customer_id AND pocket_id = k.pocket_id
        AND entry_no > coalesce(e.entry_no, 0)
-       AND entry_no <= coalesce(n.entry_no, {JOURNAL_NO_MAX})"""
+       AND entry_no <= coalesce(least(n.entry_no, k.through), {JOURNAL_NO_MAX})"""
 # For each boundary: the last day that ended before its day, and the pocket's rows from there up to
 # it. The next snapshot limits them to one day's rows; and none are read
 # if the first of them comes later, as at the beginning of a day, because journal times never decrease.
+# Rows after the entry `through` are left out.
 _STATES_BEFORE = f"""
 SELECT k.nth, e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
        t.rows AS trades, a.rows AS activities
   FROM ledger_head h
-  JOIN unnest($1::uuid[], $2::uuid[], $3::date[], $4::timestamptz[]) WITH ORDINALITY
-       AS k(customer_id, pocket_id, business_date, at, nth) ON k.customer_id = h.customer_id
+  JOIN unnest($1::uuid[], $2::uuid[], $3::date[], $4::timestamptz[], $5::bigint[]) WITH ORDINALITY
+       AS k(customer_id, pocket_id, business_date, at, through, nth) ON k.customer_id = h.customer_id
   LEFT JOIN LATERAL (
     SELECT * FROM snapshot s
      WHERE s.customer_id = h.customer_id AND s.pocket_id = k.pocket_id
-       AND s.business_date < k.business_date
+       AND s.business_date < k.business_date AND (k.through IS NULL OR s.entry_no <= k.through)
      ORDER BY s.business_date DESC LIMIT 1
   ) e ON true
   LEFT JOIN LATERAL (
@@ -69,12 +70,13 @@ SELECT k.nth, e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees
 
 
 class Boundary(NamedTuple):
-    """An instant in the life of a pocket, and the business date it belongs to."""
+    """An instant in the life of a pocket, its business date, and the last journal entry that counts, or None."""
 
     customer_id: UUID
     pocket_id: UUID
     business_date: date
     at: datetime
+    through: int | None = None
 
 
 def current_pocket_state(pocket: PocketRow) -> PocketState:
@@ -119,6 +121,7 @@ _HELD = {
     **{name: f"coalesce(h.{name}, 0)" for name in ("cash", "earnings_basis", "owed", "reserved")},
     **{name: f"coalesce(h.{name}, '{{}}')" for name in ("lot_cusips", "lot_units", "lot_dates")},
     **{name: f"coalesce(l.{name}, '{{}}')" for name in ("hold_amounts", "hold_ends")},
+    "last_entry": "NULL::bigint",
 }
 _ROW = f"SELECT {_pockets.columns('p', **_HELD)}, p.written_no"
 _TOTALED = """max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
