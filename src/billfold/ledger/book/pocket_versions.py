@@ -26,7 +26,7 @@ class PocketVersion(Row, frozen=True):
 
 
 class PocketImage(msgspec.Struct, frozen=True, array_like=True):
-    """What of a Pocket changes and is shown; `lots` are (CUSIP, units, acquired on), `holds` (cents, until), one
+    """The part of a Pocket that changes and is shown; `lots` are (CUSIP, units, acquired on), `holds` (cents, until), one
     per end.
 
     Fields are only added, at the end and with defaults: images are not rewritten.
