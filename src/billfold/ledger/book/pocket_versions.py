@@ -26,8 +26,8 @@ class PocketVersion(Row, frozen=True):
 
 
 class PocketImage(msgspec.Struct, frozen=True, array_like=True):
-    """The part of a Pocket that changes and is shown; `lots` are (CUSIP, units, acquired on), `holds` (cents, until), one
-    per end.
+    """The part of a Pocket that changes; `lots` are (CUSIP, units, acquired on), `holds` (cents, until), one per
+    end.
 
     Fields are only added, at the end and with defaults: images are not rewritten.
     """
