@@ -83,8 +83,8 @@ def _play_reports(stage, anna, pocket):
     with stage.row("Change reported"):
         stage.submit(ReportChange, anna, event_kind="team.member.updated", payload="{}")
     with stage.row("Note changed"):
-        note = Note(external_id="v1:sealed", key=stage.number())
-        stage.submit(Annotate, anna, kind="pocket", noted=pocket, attached=note)
+        note = {"noted": pocket, "attached": Note(external_id="v1:sealed", key=stage.number())}
+        stage.bank.submit(Annotate(caller="teller", key=stage.number(), customers=(anna,), kind="pocket", **note))
     with stage.row("Batch reported"):
         stage.submit(ReportBatch, anna, completed=2, failed=1, refused=False)
     with stage.row("Application moved"):

@@ -39,7 +39,7 @@ async def payee(world, pocket, target, of=None):
     return made["id"]
 
 
-async def test_a_partner_funds_and_defunds_a_customer(world):
+async def test_a_partner_funds_and_defunds_a_customer(world, customer_desks):
     own = await world.facilitation(50_000_00)
     pocket = await world.pocket()
     body = {
@@ -73,6 +73,9 @@ async def test_a_partner_funds_and_defunds_a_customer(world):
     assert made["status"] == "COMPLETED"
     assert made["transfer"]["amount"]["value"] > 19_980_00
     assert await world.value(pocket) == 0
+    # The customer, who pays, is not told the Pocket of somebody else.
+    seen = await (await customer_desks(pocket.customer)).get(f"{PATH}{made['id']}/")
+    assert seen["transfer"] == made["transfer"] | {"to_account": None}
 
 
 async def test_the_deprecated_amount_field_and_the_default_transfer_type_are_accepted(world):
