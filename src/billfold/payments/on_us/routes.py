@@ -235,7 +235,9 @@ async def _find_existing(
     row = await store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    return await _show(caller, bank, row)
+    shown = await _show(caller, bank, row)
+    shown.time_created = None  # as in the first answer
+    return shown
 
 
 def ordered(data: schemas.CreateTransfer) -> tuple[schemas.CreateTransfer, TransferOrder]:
