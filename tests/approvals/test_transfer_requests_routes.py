@@ -17,6 +17,7 @@ from tests.support.approvals import (
     wire_counterparty,
 )
 
+from billfold.approvals.types import REPORT_TRANSFER_REQUEST
 from billfold.platform import ids
 
 
@@ -56,7 +57,8 @@ async def test_an_approved_request_shows_its_review_and_transaction(customer_des
     events = [each["event"] for each in (await customer_desk.get("/api/v1/events/"))["items"]]
     kinds = [e["event_type"] for e in events if e["payload"].get("on_us_id") == made["id"]]
     assert sorted(kinds) == ["transfers.on-us.processing", "transfers.on-us.success"]
-    assert not await customer_desk.bank.pool.fetchval("SELECT count(*) FROM scheduled_job")
+    jobs = await customer_desk.bank.pool.fetch("SELECT kind FROM scheduled_job")
+    assert [each["kind"] for each in jobs] == [REPORT_TRANSFER_REQUEST]
 
 
 async def test_an_approved_security_transfer_moves_bills_in_kind_between_own_pockets(

@@ -37,10 +37,13 @@ from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState, UpdateCustomer
 from billfold.accounts.holds.commands import ExpireHold, PlaceHold, ReleaseHold
+from billfold.accounts.notes.commands import Annotate
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.approvals.series.commands import ReportRun, ReportState
 from billfold.batches.commands import CommandList, ReportBatch
+from billfold.events.commands import ReportChange
+from billfold.ledger.book.notes import Note
 from billfold.ledger.scheduler import CatchUp
 from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.applications.rules.status import ReportApplication
@@ -77,6 +80,11 @@ def _play_reports(stage, anna, pocket):
         stage.submit(ReportRun, anna, series_id=pocket, run_on=date(2025, 5, 28), reason=None)
     with stage.row("State of a series reported"):
         stage.submit(ReportState, anna, series_id=pocket, state="PAUSED")
+    with stage.row("Change reported"):
+        stage.submit(ReportChange, anna, event_kind="team.member.updated", payload="{}")
+    with stage.row("Note changed"):
+        note = {"noted": pocket, "attached": Note(external_id="v1:sealed", key=stage.number())}
+        stage.bank.submit(Annotate(caller="teller", key=stage.number(), customers=(anna,), kind="pocket", **note))
     with stage.row("Batch reported"):
         stage.submit(ReportBatch, anna, completed=2, failed=1, refused=False)
     with stage.row("Application moved"):

@@ -38,7 +38,7 @@ async def list_pending(bank: Bank, customer: CustomerId) -> Iterable[Row]:
     """List the pending transfer requests and authorization requests of a customer."""
     now = await bank.now()
     pending = (bank.pool, customer, now, ["PENDING"], None)
-    transfers = await TRANSFER_REQUESTS.listed.rows(*pending, *[None] * 7, descending=False, limit=_SHOWN)
+    transfers = await TRANSFER_REQUESTS.listed.rows(*pending, *[None] * 9, descending=False, limit=_SHOWN)
     changes = await AUTHORIZATION_REQUESTS.listed.rows(*pending, descending=False, limit=_SHOWN)
     rows: list[Row] = [(t.request_id, f"{t.type} of {content_of(t).amount_text}", t.expires_at) for t in transfers]
     return rows + [(each.request_id, each.action, each.expires_at) for each in changes]

@@ -3,7 +3,9 @@
 Several changes before the job runs are one event, of the last one.
 """
 
+from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 import msgspec
 
@@ -11,10 +13,20 @@ from billfold.events import kinds
 from billfold.events.commands import ReportChange
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import EventKind, Payload, ScheduledJob
+from billfold.platform.clock import wall_now
 from billfold.platform.ids import command_id
 
 LIMITS_CHANGED: Final = "customer.limits_changed"
 STATEMENT_MADE: Final = "statement.made"
+
+
+def job_of(kind: str, object_id: UUID, customer_id: UUID, now: datetime) -> ScheduledJob:
+    """Return the job of a change, which is due less than a second before `now`.
+
+    So each change has an instant of its own while the clock of a sandbox stands still, too: it raises its own event, and
+    the end of a job that runs meanwhile does not remove it.
+    """
+    return ScheduledJob(kind, object_id, customer_id, now - timedelta(microseconds=wall_now().microsecond))
 
 
 async def report(bank: Bank, job: ScheduledJob, kind: EventKind[Payload], payload: Payload) -> None:

@@ -350,7 +350,7 @@ CUSTOMER_UPDATED = _for_both(
 )
 CUSTOMER_LIMITS_UPDATED = _for_both(
     "customer.limits.updated",
-    "A feature of a customer was switched on or off.",
+    "A feature of a customer was switched on or off; switching it for all of a partner's customers raises none.",
     LimitsPayload(customer_id=_OTHER),
 )
 CARD_LIMITS_UPDATED = _for_both("card.limits.updated", "The limits of a card were changed.", CardPayload(card_id=_CARD))

@@ -1,3 +1,4 @@
+-- Deletes the notes of card orders, customers and applications, which the release before does not know.
 DROP TABLE routing_directory;
 ALTER TABLE object_note DROP CONSTRAINT object_note_kinds;
 DELETE FROM object_note WHERE kind IN ('card_order', 'customer', 'application');

@@ -14,7 +14,7 @@ from billfold.approvals.store.reviews import find_blockers
 from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
 from billfold.events import kinds
-from billfold.events.changes import report
+from billfold.events.changes import job_of, report
 from billfold.events.email import outbox, templates
 from billfold.events.notifications import notify
 from billfold.identity.members import rules
@@ -203,8 +203,7 @@ async def _change_member(
         audited_action.skip()
     else:
         description = f"{by.name} changed {after.name}: {_describe_changes(before, after)}."
-        job = ScheduledJob(MEMBER_CHANGED, member_id, by.customer_id, by.now)
-        await scheduler.schedule(conn, [job])
+        await scheduler.schedule(conn, [job_of(MEMBER_CHANGED, member_id, by.customer_id, by.now)])
         await notify_administrators(
             audited_action, by, "TEAM_MEMBER_CHANGED", title="A member of the team was changed", description=description
         )

@@ -149,6 +149,9 @@ async def test_notes_of_payments_cards_customers_and_applications_are_changed_by
         assert (await world.get(path)) == changed
         await other_partner.refused("PATCH", path, note, status=404, code="not-found")
         await world.invalid("PATCH", path, {"metadata": {"k": 1}}, loc="body.metadata....")
+        await world.invalid("PATCH", path, {}, loc="body")
+    closing = {"external_id": "closed", "status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    await world.invalid("PATCH", paths[2], closing, loc="body.status")
     taken = await world.refused("PATCH", paths[1], {"external_id": "id-0"}, status=409, code="external-id-taken")
     assert taken["id"] == moved["id"]
     for lookup, found in (

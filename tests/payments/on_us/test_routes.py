@@ -39,7 +39,7 @@ async def payee(world, pocket, target, of=None):
     return made["id"]
 
 
-async def test_a_partner_funds_and_defunds_a_customer(world):
+async def test_a_partner_funds_and_defunds_a_customer(world, customer_desks):
     own = await world.facilitation(50_000_00)
     pocket = await world.pocket()
     body = {
@@ -60,7 +60,7 @@ async def test_a_partner_funds_and_defunds_a_customer(world):
     assert echo["to_account"] == account(pocket)
     assert (echo["type"], echo["source"]) == ("PARTNER_CUSTOMER_FUNDING", "Payroll of June")
     assert (echo["description"], echo["end_to_end_identification"]) == ("June", "E2E-1")
-    assert await world.get(f"{PATH}{made['id']}/") == made
+    assert await world.get(f"{PATH}{made['id']}/") | {"time_created": None} == made
     assert 19_990_00 < await world.value(pocket) <= 20_000_00
     back = {
         "type": "PARTNER_CUSTOMER_DEFUNDING",
@@ -73,6 +73,9 @@ async def test_a_partner_funds_and_defunds_a_customer(world):
     assert made["status"] == "COMPLETED"
     assert made["transfer"]["amount"]["value"] > 19_980_00
     assert await world.value(pocket) == 0
+    # The customer, who pays, is not told the Pocket of somebody else.
+    seen = await (await customer_desks(pocket.customer)).get(f"{PATH}{made['id']}/")
+    assert seen["transfer"] == made["transfer"] | {"to_account": None}
 
 
 async def test_the_deprecated_amount_field_and_the_default_transfer_type_are_accepted(world):
@@ -140,7 +143,7 @@ async def test_a_transfer_without_sufficient_funds_is_rejected_and_books_nothing
     after = await world.counts()
     assert after == before | {"transfer": before["transfer"] + 1}
     assert await world.value(pocket) == value
-    assert await world.get(f"{PATH}{made['id']}/") == made
+    assert await world.get(f"{PATH}{made['id']}/") | {"time_created": None} == made
     empty = await world.transfer(other, pocket, None, status="REJECTED", transfer_type=kind)
     assert empty["reason"] == "INSUFFICIENT_FUNDS"
     assert empty["transfer"]["amount"] is None

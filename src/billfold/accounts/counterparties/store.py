@@ -33,8 +33,8 @@ from billfold.platform.database.rows import Table
 from billfold.platform.ids import command_id
 
 _FAILED_NAMES = """
-SELECT count(*) FROM counterparty WHERE customer_id = $1 AND verification #>> '{name_check,checked_on}' = $2
-   AND verification #>> '{name_check,outcome}' <> $3
+SELECT count(*) FROM counterparty WHERE customer_id = $1 AND created_at >= ($2 || ' UTC')::timestamptz
+   AND verification #>> '{name_check,checked_on}' = $2 AND verification #>> '{name_check,outcome}' <> $3
 """
 _FIELDS: Final = MappingProxyType(
     {

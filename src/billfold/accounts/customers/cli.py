@@ -22,7 +22,7 @@ from billfold.cli.command import (
     submit_as_operator,
 )
 from billfold.cli.context import CliError
-from billfold.events.changes import LIMITS_CHANGED
+from billfold.events.changes import LIMITS_CHANGED, job_of
 from billfold.identity.partners.rules import FEATURES
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
@@ -30,7 +30,7 @@ from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.customers import CustomerRow, CustomerStatus
 from billfold.ledger.directory import find_customer
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.types import Origin, ScheduledJob
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
@@ -149,7 +149,7 @@ async def _set_feature(bank: Bank, customer_id: UUID, feature: str, *, enabled: 
         now=wall_now(),
     ) as action:
         await store.set_feature(action.conn, row.customer_id, name, enabled=enabled)
-        job = ScheduledJob(LIMITS_CHANGED, row.customer_id, row.customer_id, await bank.now(action.conn))
+        job = job_of(LIMITS_CHANGED, row.customer_id, row.customer_id, await bank.now(action.conn))
         await scheduler.schedule(action.conn, [job])
     return f"{name} is {'on' if enabled else 'off'} for {row.name}."
 

@@ -114,15 +114,6 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
     changes = _changes(data)
     reason = _parse_closure(data, changes)
     row = await caller.customer(bank, customer_id)
-    await annotate(
-        caller,
-        bank,
-        caller.own_customer_id,
-        kind="customer",
-        object_id=row.customer_id,
-        given=data,
-        step=_MERGES,
-    )
     for step in range(_MERGES if changes or reason else 0):
         row = await caller.customer(bank, customer_id)
         if reason is not None:
@@ -140,6 +131,8 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
         except Refused as refusal:
             if refusal.code != "customer-changed" or step == _MERGES - 1:
                 raise
+    own = caller.own_customer_id
+    await annotate(caller, bank, own, kind="customer", object_id=row.customer_id, given=data, step=_MERGES)
     return await show_customer(caller, bank, customer_id)
 
 
@@ -187,7 +180,7 @@ def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> schemas.Clo
             if getattr(data, name) is not None:
                 raise InvalidInput.at("body", name, msg="is only taken with status CLOSED")
         return None
-    if changes:
+    if changes or (data.external_id, data.metadata) != (UNSET, UNSET):
         raise InvalidInput.at("body", "status", msg="closes the account and changes nothing else")
     if data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")

@@ -94,11 +94,13 @@ def set_pocket_state(books: Books, cmd: commands.SetPocketState, ctx: Context) -
     if pocket.status not in types.NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     book.alter(pocket)
+    before = pocket.status, pocket.real_time_yield
     if cmd.status is not None:
         pocket.status = cmd.status
-        _raise_updated(book, pocket, ctx)
     if cmd.real_time_yield is not None:
         pocket.real_time_yield = cmd.real_time_yield
+    if before != (pocket.status, pocket.real_time_yield):
+        _raise_updated(book, pocket, ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status, "real_time_yield": pocket.real_time_yield}
 
 

@@ -20,7 +20,7 @@ from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.approval_rules import update
 from billfold.audit.record import AuditedAction, audited
 from billfold.events import kinds
-from billfold.events.changes import report
+from billfold.events.changes import job_of, report
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
@@ -127,7 +127,7 @@ class RequestKind(Generic[RequestType]):
 
     async def _report(self, conn: Connection, customer_id: UUID, request_id: UUID, now: datetime) -> None:
         if self.report_job is not None:
-            await scheduler.schedule(conn, [ScheduledJob(self.report_job, request_id, customer_id, at=now)])
+            await scheduler.schedule(conn, [job_of(self.report_job, request_id, customer_id, now)])
 
     async def update_by_bank(
         self,

@@ -154,10 +154,10 @@ async def list_on_us_transfers(
     chosen = (filters.pocket_id, filters.status, filters.types, *filters.values)
     if (external_id := filters.require_alone(*chosen)) is not None:
         found = await find_noted(bank, owner, TRANSFER, external_id, get=partial(store.get_transfer, bank.pool, owner))
-        return searched_page_of(Page(found), await _show_all(bank, found))
+        return searched_page_of(Page(found), await _show_all(caller, bank, found))
     values = (owner, *chosen, await terms_of(bank, owner, TRANSFER, filters))
     page = await page_query.read(bank, store.TRANSFERS, *values, scope="on-us-transfers")
-    return searched_page_of(page, await _show_all(bank, page.items))
+    return searched_page_of(page, await _show_all(caller, bank, page.items))
 
 
 @get(_ONE, SIGNED, READ, tag="transfers")
@@ -167,7 +167,7 @@ async def get_on_us_transfer(caller: Call, bank: Bank, transfer_id: UUID) -> sch
     Returns a transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
-    return await _show(bank, await store.get_transfer(bank.pool, owner, own_id))
+    return await _show(caller, bank, await store.get_transfer(bank.pool, owner, own_id))
 
 
 @patch(_ONE, SIGNED, WRITE, tag="transfers", refuses=("external-id-taken",))
@@ -181,16 +181,21 @@ async def annotate_on_us_transfer(
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
     row = await store.get_transfer(bank.pool, owner, own_id)
     await annotate(caller, bank, owner, kind=TRANSFER, object_id=own_id, given=data)
-    return await _show(bank, row)
+    return await _show(caller, bank, row)
 
 
-async def _show(bank: Bank, row: TransferRow) -> schemas.OnUsTransfer:
-    return (await _show_all(bank, [row]))[0]
+async def _show(caller: Call, bank: Bank, row: TransferRow) -> schemas.OnUsTransfer:
+    return (await _show_all(caller, bank, [row]))[0]
 
 
-async def _show_all(bank: Bank, rows: Sequence[TransferRow]) -> list[schemas.OnUsTransfer]:
-    """Return transfers for display with their notes."""
-    return await show_notes(bank, {(row.customer_id, row.transfer_id): schemas.render_transfer(row) for row in rows})
+async def _show_all(caller: Call, bank: Bank, rows: Sequence[TransferRow]) -> list[schemas.OnUsTransfer]:
+    """Return transfers for display with their notes, to a customer without the Pockets of others."""
+    shown = {(row.customer_id, row.transfer_id): schemas.render_transfer(row) for row in rows}
+    if caller.only_customer_id is not None:
+        for each in shown.values():
+            if each.transfer.type != "INTERNAL_REALLOCATION":
+                each.transfer.to_account = None
+    return await show_notes(bank, shown)
 
 
 def check_fields(data: schemas.CreateTransfer) -> None:
@@ -230,7 +235,9 @@ async def _find_existing(
     row = await store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    return await _show(bank, row)
+    shown = await _show(caller, bank, row)
+    shown.time_created = None  # as in the first answer
+    return shown
 
 
 def ordered(data: schemas.CreateTransfer) -> tuple[schemas.CreateTransfer, TransferOrder]:
