@@ -8,9 +8,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from billfold.events.kinds import KINDS, payload_schema
+from billfold.events.kinds import KINDS
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
 from billfold.events.notifications.kinds import NotificationType
+from billfold.events.schemas import payload_schema
 from billfold.ledger.types import EventKind
 from billfold.platform.errors import Problem
 from billfold.platform.problems import PROBLEMS

@@ -5,7 +5,8 @@ import re
 import msgspec
 import pytest
 
-from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_payload, payload_schema
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+from billfold.events.schemas import example_payload, payload_schema
 
 
 def test_partners_and_customers_are_told_of_the_same_but_for_what_only_one_of_them_has():

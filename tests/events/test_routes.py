@@ -1,6 +1,7 @@
 """Events over both APIs: readers see only their own, in their own order, page by page."""
 
-from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, payload_schema
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+from billfold.events.schemas import payload_schema
 
 PATH = "/api/v1/events/"
 

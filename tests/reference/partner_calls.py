@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from tests.reference.card_calls import play_cards
 from tests.reference.recorder import HIDDEN
 from tests.reference.shared_calls import (
     ACCOUNT,
@@ -23,7 +24,6 @@ from tests.reference.shared_calls import (
     send_deposits,
 )
 from tests.support.applications import PERSON, PICTURE, RETAIL
-from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
 from tests.support.whole_bank import ADDRESS, EngineCommands
 
 from billfold.platform import ids
@@ -54,7 +54,7 @@ async def play_partner_api(r):
     await _play_payments(r, customer, pocket, address=inbox_portal["network_address"])
     await _play_wires(r, customer, pocket)
     await _play_ach(r, customer, pocket)
-    await _play_cards(r, customer, pocket)
+    await play_cards(r, customer, pocket)
     await _play_chain(r, pocket)
     await r.post("sandbox_customer_state", f"{BOX}/customers/{payee}/", {"status": "FROZEN", "reason": "Order 7/25"})
     await r.patch("update_customer", f"{V1}/customers/{customer}/", {"email": "treasury@northwind.example"})
@@ -261,55 +261,6 @@ async def _play_ach(r, customer, pocket):
     debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
     await r.post("sandbox_ach_entry", f"{BOX}/ach/entries/", debit)
     await play_debit(r, f"{V2}/pockets/{pocket}/transactions/")
-
-
-async def _play_cards(r, customer, pocket):
-    """A virtual card, and a physical one from its order to its end."""
-    account = f"{V1}/service-accounts/{pocket}"
-    keys = [{"public_key": pem(unread_key(seed))} for seed in (1, 2, 3)]
-    virtual = (await r.post("create_virtual_card", f"{account}/virtual-cards/", keys[0]))["card_id"]
-    await r.post("get_virtual_card", f"{account}/virtual-cards/{virtual}/", keys[1])
-    ordered = {"name_on_card": "Ada Stone", "shipping_address": SHIPPING}
-    order = (await r.post("create_card_order", f"{account}/card-orders/", ordered))["card_order_id"]
-    await r.post("sandbox_generate_card", f"{BOX}/generate-card/", {"card_order_id": order})
-    card = (await r.get("get_card_order", f"{account}/card-orders/{order}/"))["card_id"]
-    await r.patch("annotate_card_order", f"{account}/card-orders/{order}/", {"external_id": "employee-12"})
-    await r.get("list_account_card_orders", f"{account}/card-orders/")
-    await r.get("list_customer_card_orders", f"{V1}/customers/{customer}/card-orders/")
-    await r.post("get_physical_card", f"{account}/physical-cards/{card}/", keys[2])
-    key = (await r.get("get_public_keys", f"{V1}/public-keys/"))["set_pin"]
-    path = f"{account}/cards/{card}"
-    await r.post("set_card_pin", f"{path}/pin/", encrypted_pin(key))
-    r.notes["set_card_pin"]["request"] = {"encrypted_pin": "T3k1"}
-    await r.patch("set_card_status", f"{path}/status/", {"card_status": "ONLINE", "magstripe_status": "ON"})
-    await r.get("get_card_status", f"{path}/status/")
-    await r.patch("annotate_card", f"{path}/", {"external_id": "employee-12"})
-    await r.get("list_account_cards", f"{account}/cards/")
-    await play_both(r, "list_customer_cards", f"/customers/{customer}", "/cards/")
-    await _play_card_payments(r, f"{account}/cards/{virtual}", {"card_id": virtual})
-    lost = {"closure_reason": "LOST", "lost_stolen_date": "2025-06-01"}
-    await r.post("close_card", f"{path}/close/", lost)
-    await r.delete("close_virtual_card", f"{account}/virtual-cards/{virtual}/")
-
-
-async def _play_card_payments(r, path, card):
-    """The steps of a merchant and the network with a card, in order."""
-    limits = {"daily": 50_000, "categories": {"5813": 10_000, "7995": 0}}
-    await r.play("set_card_limits", "PUT", f"{path}/limits/", limits)
-    await r.get("get_card_limits", f"{path}/limits/")
-    await r.post("sandbox_card_swipe", f"{BOX}/card-swipe/", {**card, "amount_usdc": 1_250})
-    meal = {**card, "network_reference": "514721000001"}
-    await r.post("sandbox_card_authorization", f"{BOX}/card-authorization/", {**meal, "amount_usdc": 8_000})
-    await r.post("sandbox_card_increment", f"{BOX}/card-increment/", {**meal, "amount_usdc": 2_000})
-    await r.post("sandbox_card_reversal", f"{BOX}/card-reversal/", {**meal, "amount_usdc": 1_000})
-    cleared = await r.post("sandbox_card_clearing", f"{BOX}/card-clearing/", {**meal, "amount_usdc": 9_600})
-    record = {**card, "record_id": cleared["record_id"]}
-    await r.post("sandbox_card_chargeback", f"{BOX}/card-chargeback/", record)
-    await r.post("sandbox_card_representment", f"{BOX}/card-representment/", record)
-    await r.post("sandbox_card_refund", f"{BOX}/card-refund/", {**card, "amount_usdc": 500})
-    shoes = {**card, "network_reference": "514721000002"}
-    await r.play("-", "POST", f"{BOX}/card-authorization/", {**shoes, "amount_usdc": 4_000})
-    await r.post("sandbox_card_hold_expiry", f"{BOX}/card-hold-expiry/", shoes)
 
 
 async def _play_clock(r, customer):

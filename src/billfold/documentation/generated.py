@@ -17,7 +17,7 @@ from billfold.bills.rules import lots, strategies, valuation, yields
 from billfold.bills.rules.market import Market
 from billfold.bills.types import Bill
 from billfold.documentation.site import FormField, Page, Sample, Samples
-from billfold.events.kinds import payload_schema
+from billfold.events.schemas import payload_schema
 from billfold.events.webhook_openapi import example_delivery
 from billfold.ledger.types import EventKind
 from billfold.platform.calendars import Calendars

@@ -6,7 +6,6 @@ the two belong together. Kinds whose cause is not built yet are listed in `docs/
 
 from collections.abc import Mapping
 from datetime import date
-from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any
 from uuid import UUID
@@ -387,16 +386,3 @@ PARTNER_KINDS = tuple(each.name for each in KINDS.values() if each.partner)
 """Event types that a partner can receive through the Partner API."""
 CUSTOMER_KINDS = tuple(each.name for each in KINDS.values() if each.customer)
 """Event types that a customer can receive through the Customer API."""
-
-
-@cache
-def payload_schema(kind: EventKind[Any]) -> dict[str, Any]:
-    """Return the JSON Schema of the payload of a kind. Fields may be added to it, none removed."""
-    _, parts = msgspec.json.schema_components((kind.payload,))
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **parts[kind.payload.__name__]}
-
-
-def example_payload(kind: EventKind[Any]) -> dict[str, Any]:
-    """Return an example of the payload of a kind, as it is sent."""
-    example: dict[str, Any] = msgspec.to_builtins(kind.example)
-    return example

@@ -1,16 +1,30 @@
 """Events, their kinds and their attempts, as the API returns them."""
 
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS, example_payload, payload_schema
+from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.ledger.types import EventKind
 from billfold.platform.errors import FieldError
 
 API_VERSION = "v1"
+
+
+@cache
+def payload_schema(kind: EventKind[Any]) -> dict[str, Any]:
+    """Return the JSON Schema of the payload of a kind. Fields may be added to it, none removed."""
+    _, parts = msgspec.json.schema_components((kind.payload,))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **parts[kind.payload.__name__]}
+
+
+def example_payload(kind: EventKind[Any]) -> dict[str, Any]:
+    """Return an example of the payload of a kind, as it is sent."""
+    example: dict[str, Any] = msgspec.to_builtins(kind.example)
+    return example
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.kinds import KINDS, payload_schema
-from billfold.events.schemas import API_VERSION, Envelope
+from billfold.events.kinds import KINDS
+from billfold.events.schemas import API_VERSION, Envelope, payload_schema
 from billfold.ledger.types import EventKind
 
 _EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")

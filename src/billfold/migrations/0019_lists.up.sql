@@ -3,7 +3,9 @@
 -- Outside a transaction
 
 CREATE INDEX CONCURRENTLY IF NOT EXISTS transfer_list ON transfer (customer_id, created_at, transfer_id);
+-- squawk-ignore ban-drop-constraint
 ALTER TABLE object_note DROP CONSTRAINT IF EXISTS object_note_kind_check;
+-- squawk-ignore ban-drop-constraint
 ALTER TABLE object_note DROP CONSTRAINT IF EXISTS object_note_kinds;
 ALTER TABLE object_note ADD CONSTRAINT object_note_kinds CHECK (kind IN ('pocket', 'portal', 'counterparty',
   'transfer', 'card', 'card_order', 'customer', 'application')) NOT VALID;

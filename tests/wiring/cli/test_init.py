@@ -1,9 +1,11 @@
 """A production bank starts from what `billfold init production` writes, as it is written."""
 
 import asyncio
+import base64
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import time
@@ -32,6 +34,7 @@ ANSWERS = {
     "mail_url": "smtps://user:p%40ss$word@mail.bank.example:465",
     "custodian": "none",
 }
+CARD_KEY = base64.b64encode(secrets.token_bytes(32)).decode()
 
 
 @pytest.fixture
@@ -81,9 +84,12 @@ def unit_environment(folder, unit, port):
 
 def test_a_bank_starts_from_the_files_that_init_writes(init, server, tmp_path):
     socket_folder = unquote(first_match(r"host=([^&]+)", server.dsn))
-    status, said, folder = init(database=socket_folder)
+    status, said, folder = init(database=socket_folder, card_processor_key=CARD_KEY)
     assert (status, said.count("Four steps remain")) == (0, 1), said
     assert oct(folder.stat().st_mode)[-3:] == "700"
+    assert [path.name for path in folder.rglob("*") if path.is_file() and CARD_KEY in path.read_text()] == [
+        "card_processor_key"
+    ]
     modes = {path.name: oct(path.stat().st_mode)[-3:] for path in folder.rglob("*") if path.is_file()}
     assert {name: mode for name, mode in modes.items() if mode != "600"} == {"billfold": "700"}
     asyncio.run(execute(server.dsn, (folder / "roles.sql").read_text()))
@@ -93,6 +99,7 @@ def test_a_bank_starts_from_the_files_that_init_writes(init, server, tmp_path):
     assert migrated.returncode == 0, migrated.stderr
     given, exec_start = unit_environment(folder, "billfold-serve@.service", environment["BILLFOLD_PORT"])
     assert "BILLFOLD_DATABASE_OWNER_URL_FILE" not in given
+    assert given["BILLFOLD_CARD_PROCESSOR_KEY_FILE"] == str(folder / "secrets/card_processor_key")
     given |= environment | {"BILLFOLD_HTTP_PORT": free_port(), "BILLFOLD_MANAGEMENT_PORT": free_port()}
     with subprocess.Popen(exec_start.split(), env=given | {"BILLFOLD_DRAIN_SECONDS": "0"}) as process:
         try:
@@ -116,10 +123,13 @@ def when_answered(process, port):
     raise AssertionError("the server does not start")
 
 
-def test_init_overwrites_nothing_and_names_every_wrong_or_missing_answer(init, tmp_path, capsys):
+def test_init_overwrites_nothing_and_names_every_wrong_or_missing_answer(init, tmp_path, capsys, monkeypatch):
     taken = tmp_path / "taken"
     taken.mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.executable", "/opt/my programs/bin/python")
+        assert "/opt/my programs/bin/billfold has a space" in init()[1]
     for folder in (taken, tmp_path / "link"):
         status, said, _ = init(folder=folder)
         assert (status, "nothing is overwritten" in said) == (1, True)
@@ -143,6 +153,13 @@ def test_answers_come_from_a_file_or_the_terminal_and_compose_gets_its_own_files
     (tmp_path / "bank.toml").write_text(template)
     folder = tmp_path / "composed"
     words = ["init", "production", str(folder), "--answers", str(tmp_path / "bank.toml"), "--yes"]
+    given = ["--answer", "trusted_proxies=10.1.0.0/16", "--answer", f"card_processor_key={CARD_KEY}"]
+    assert run(Wiring({}), arguments=[*words[:2], str(tmp_path / "other"), *words[3:], *given]) == 0
+    assert "BILLFOLD_TRUSTED_PROXIES=10.1.0.0/16" in (environment := (tmp_path / "other/billfold.env").read_text())
+    assert CARD_KEY not in environment
+    serve = yaml.safe_load((tmp_path / "other/compose.yaml").read_text())["services"]["serve"]
+    assert serve["environment"]["BILLFOLD_CARD_PROCESSOR_KEY_FILE"] == "/run/secrets/card_processor_key"
+    assert "card_processor_key" in serve["secrets"]
     assert run(Wiring({}), arguments=words) == 0
     compose = yaml.safe_load((folder / "compose.yaml").read_text())
     assert {each["file"] for each in compose["secrets"].values()} == {
@@ -159,6 +176,16 @@ def test_answers_come_from_a_file_or_the_terminal_and_compose_gets_its_own_files
     )
     assert run(Wiring({}), arguments=["init", "production", str(tmp_path / "typed")]) == 0
     assert "domain is not a host name" in capsys.readouterr().err
+
+
+def test_a_remote_database_is_reached_only_with_a_verified_certificate(init, tmp_path):
+    for number, (server, ending) in enumerate(
+        {"10.0.0.7:5432": "?sslmode=verify-full", "[::1]:5432": "", "localhost:5432": ""}.items()
+    ):
+        status, said, folder = init(folder=tmp_path / str(number), database=server)
+        assert status == 0, said
+        assert (folder / "secrets/owner").read_text().endswith(f"@{server}/billfold{ending}\n")
+    assert "database is not like 127.0.0.1:5432" in init(database="::1:5432")[1]
 
 
 @pytest.mark.parametrize("text", ["O'Neil", 'the "first"', "$HOME `id`", "a=b c", "Ærø", "#1", "", "x;y|z&&w"])

@@ -38,7 +38,7 @@ _MASTER_KEY = re.compile(r"file|(aws-kms|vault-transit):[A-Za-z0-9/_.:=@-]{1,200
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX_PART = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,100}")
-_THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
+THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
 _ABA_DIGITS = 9
 _CATEGORY_DIGITS = 4
 _ABA_WEIGHTS = (3, 7, 1) * 3
@@ -135,7 +135,7 @@ def _https_origin(raw: str) -> str:
 
 
 def _provider_origin(raw: str) -> str:
-    is_here = urlsplit(raw).scheme == "http" and urlsplit(raw).hostname in _THIS_MACHINE
+    is_here = urlsplit(raw).scheme == "http" and urlsplit(raw).hostname in THIS_MACHINE
     origin = _https_origin(f"https{raw.removeprefix('http')}" if is_here else raw)
     return f"http{origin.removeprefix('https')}" if is_here else origin
 

@@ -16,7 +16,8 @@ import typer
 
 from billfold.cli.command import CommandGroup, console, key_value_table, print_success
 from billfold.cli.context import CliContext, CliError
-from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_payload
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
+from billfold.events.schemas import example_payload
 from billfold.events.webhooks.signature import sign_webhook, webhook_key
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now

@@ -24,9 +24,9 @@ from billfold.http.raw_request import is_uuid
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_usd
-from billfold.web.company.approvals import may_decide_batch
+from billfold.web.company.approvals.requests import may_decide_batch
+from billfold.web.company.approvals.signing import SignedDecision, confirm
 from billfold.web.company.move_money import PAYABLE
-from billfold.web.company.signing import SignedDecision, confirm
 from billfold.web.console.lists import names_of_pockets, read_listing
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import cents_of

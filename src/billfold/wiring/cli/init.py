@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -44,6 +44,8 @@ def _server(raw: str) -> str:
     if raw.startswith("/"):
         return raw
     host, _, port = raw.rpartition(":")
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise ValueError(raw)
     kinds.HOST.read(host.strip("[]"))
     kinds.integer(1, 65_535).read(port)
     return raw
@@ -55,6 +57,8 @@ _OWN: Mapping[str, Setting] = {
     "database": Setting(_SERVER, "Your PostgreSQL, 15 or later."),
     "behind_proxy": Setting(kinds.choice("yes", "no"), "Whether a proxy of yours ends https."),
 }
+_OWN_SERVER = "postgres:5432"
+"""In the network of the compose file."""
 _DRAWN = frozenset({"environment", "database_url", "database_owner_url", "seed", "encryption_key"})
 
 
@@ -85,6 +89,10 @@ _QUESTIONS = (
     _Question("tls_key", only="behind_proxy=no"),
 )
 _OF_COMPOSE = {"behind_proxy": "yes", "trusted_proxies": "172.30.64.0/24"}
+_OF_MAIL = re.compile(
+    r"\nLoadCredential=mail:\S+| BILLFOLD_MAIL_URL_FILE=\S+|\n +BILLFOLD_MAIL_URL_FILE: \S+|\n  mail: .+|, mail(?=])"
+)
+"""What units, compose file and command have of one secret: other secrets come after it in the same way."""
 
 
 @group.command("production /etc/billfold", "production /etc/billfold --answers bank.toml --yes")
@@ -107,9 +115,7 @@ def production(
         return
     if os.path.lexists(folder):
         raise CliError(f"{folder} exists.", "Name a folder that does not: nothing is overwritten.")
-    folder = folder.absolute()
-    if not _PLAIN.fullmatch(str(folder)):
-        raise CliError(f"{folder} has a space or a sign.", "Name a folder that units of systemd can name as it is.")
+    folder = _nameable(folder.absolute())
     given = _ask(_given(answers, answer or []), yes=yes)
     written = _files(given, folder)
     _write(folder, written)
@@ -117,6 +123,12 @@ def production(
     print_line("\n[bold]Four steps remain[/] (docs/operate/deploy.md):")
     for number, (what, command) in enumerate(_steps(given["install"], shlex.quote(str(folder))), 1):
         print_line(f"  {number}. {what}\n     [cyan]{escape(command)}[/]")
+
+
+def _nameable(path: Path) -> Path:
+    if not _PLAIN.fullmatch(str(path)):
+        raise CliError(f"{path} has a space or a sign.", "Choose a path that units of systemd can name as it is.")
+    return path
 
 
 def _given(path: Path | None, pairs: Sequence[str]) -> dict[str, str]:
@@ -155,6 +167,8 @@ def _ask(given: dict[str, str], *, yes: bool) -> dict[str, str]:
     """Return all answers: those given, and what a person says or with `yes` the defaults. Raises CliError."""
     missing = []
     for name, default, only in _QUESTIONS:
+        if given.get("install", "").lower() == "compose":
+            given = _OF_COMPOSE | given
         if name in given or not _holds(only, given):
             continue
         usual = default.format(domain=given.get("domain", ""))
@@ -166,7 +180,7 @@ def _ask(given: dict[str, str], *, yes: bool) -> dict[str, str]:
             missing.append(name)
     if missing:
         raise CliError(f"Without an answer: {', '.join(missing)}.", "Add --answer NAME=TEXT, or lines to the file.")
-    return given | (_OF_COMPOSE if given["install"].lower() == "compose" else {})
+    return given
 
 
 def _holds(condition: str, given: Mapping[str, str]) -> bool:
@@ -198,7 +212,7 @@ def _template() -> Iterator[str]:
 def _files(given: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return the files by their paths in the folder. Raises SettingsError if answers contradict each other."""
     is_compose = given["install"].lower() == "compose"
-    server = "postgres:5432" if is_compose else given["database"]
+    server = _OWN_SERVER if is_compose else given["database"]
     passwords = {role: secrets.token_urlsafe(24) for role in ("billfold", "billfold_serve", "postgres")}
     owner, own = (_address(role, passwords, server) for role in tuple(passwords)[:2])
     sealed = {
@@ -208,16 +222,28 @@ def _files(given: Mapping[str, str], folder: Path) -> dict[str, str]:
         "mail_url": given["mail_url"],
     }
     named = {name: text for name, text in given.items() if name not in {"install", "database", *sealed}}
+    extra = {name: text for name, text in named.items() if (declared := _declared(name)) and declared.secret}
     stated = {"environment": "production", **{name: _absolute(name, text) for name, text in named.items()}}
     environ = {variable_name(name): text for name, text in stated.items()}
     Settings.from_env(environ | {variable_name(name): text for name, text in sealed.items()})
-    secrets_in = zip(("database", "seed", "key", "mail"), sealed.values(), strict=True)
+    secrets_in = dict(zip(("database", "seed", "key", "mail"), sealed.values(), strict=True)) | extra
+    plain = [f"{variable_name(name)}={_quoted(text)}" for name, text in stated.items() if name not in extra]
     written = {
-        "billfold.env": "\n".join(f"{name}={_quoted(text)}" for name, text in environ.items()),
+        "billfold.env": "\n".join(plain),
         "secrets/owner": owner,
-        **{f"secrets/{name}": text for name, text in secrets_in},
+        **{f"secrets/{name}": text for name, text in secrets_in.items()},
     }
-    return written | (_for_compose(passwords) if is_compose else _for_systemd(passwords, folder))
+    return written | (_for_compose(passwords, extra) if is_compose else _for_systemd(passwords, folder, extra))
+
+
+def _with_secrets(text: str, extra: Iterable[str]) -> str:
+    """Return a shipped text with further secrets, by the names of their settings."""
+    return _OF_MAIL.sub(
+        lambda found: (
+            found[0] + "".join(found[0].replace("MAIL_URL", name.upper()).replace("mail", name) for name in extra)
+        ),
+        text,
+    )
 
 
 def _absolute(name: str, text: str) -> str:
@@ -226,24 +252,27 @@ def _absolute(name: str, text: str) -> str:
     return str(Path(text).absolute()) if declared and declared.kind is kinds.PATH else text
 
 
-def _for_compose(passwords: Mapping[str, str]) -> dict[str, str]:
+def _for_compose(passwords: Mapping[str, str], extra: Iterable[str]) -> dict[str, str]:
     return {
-        "compose.yaml": _shipped("container/compose.yaml"),
+        "compose.yaml": _with_secrets(_shipped("container/compose.yaml"), extra),
         "secrets/postgres": passwords["postgres"],
         "secrets/roles.sql": _roles(passwords),
     }
 
 
-def _for_systemd(passwords: Mapping[str, str], folder: Path) -> dict[str, str]:
-    program = str(Path(sys.executable).with_name("billfold"))
+def _for_systemd(passwords: Mapping[str, str], folder: Path, extra: Iterable[str]) -> dict[str, str]:
+    program = str(_nameable(Path(sys.executable).with_name("billfold")))
     units = {name: _shipped(f"systemd/{name}") for name in ("billfold-serve@.service", "billfold-worker@.service")}
+    command = _with_secrets(_COMMAND, extra)
     return {
         **{
-            name: text.replace("/opt/billfold/bin/billfold", program).replace("/etc/billfold", str(folder))
+            name: _with_secrets(text, extra)
+            .replace("/opt/billfold/bin/billfold", program)
+            .replace("/etc/billfold", str(folder))
             for name, text in units.items()
         },
         "roles.sql": re.sub(r"ALTER DATABASE .*", _CREATE, _roles(passwords)),
-        "billfold": _COMMAND.format(folder=shlex.quote(str(folder)), program=shlex.quote(program)),
+        "billfold": command.format(folder=shlex.quote(str(folder)), program=shlex.quote(program)),
     }
 
 
@@ -254,7 +283,11 @@ def _roles(passwords: Mapping[str, str]) -> str:
 
 
 def _address(role: str, passwords: Mapping[str, str], server: str) -> str:
-    at = f"/billfold?host={quote(server, safe='')}" if server.startswith("/") else f"{server}/billfold"
+    if server.startswith("/"):
+        at = f"/billfold?host={quote(server, safe='')}"
+    else:
+        is_near = server.rpartition(":")[0].strip("[]") in kinds.THIS_MACHINE or server == _OWN_SERVER
+        at = f"{server}/billfold" + ("" if is_near else "?sslmode=verify-full")
     return f"postgresql://{role}:{passwords[role]}@{at}"
 
 

@@ -27,8 +27,8 @@ from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.team.routes import get_team_member
+from billfold.web.company.approvals.signing import SignedDecision, confirm
 from billfold.web.company.move_money import find_rule, read_around
-from billfold.web.company.signing import SignedDecision, confirm
 from billfold.web.console.lists import names_of_pockets
 from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect

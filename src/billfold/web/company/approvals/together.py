@@ -15,8 +15,8 @@ from billfold.approvals.transfer_requests_routes import (
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.platform.money import format_usd
-from billfold.web.company.approvals import may_decide, pockets_of
-from billfold.web.company.signing import SignedDecision, SignedList, confirm
+from billfold.web.company.approvals.requests import may_decide, pockets_of
+from billfold.web.company.approvals.signing import SignedDecision, SignedList, confirm
 from billfold.web.console.lists import names_of_pockets
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import ticked
