@@ -160,7 +160,7 @@ async def _load(bank: Bank, by: Actor, customer: CustomerRow, orders: Sequence[T
     except Refused as refusal:
         has_agreed = refusal
     async with bank.pool.acquire() as conn:
-        found = await list_by_id(bank.pool, [(by.customer_id, each) for each in pockets])
+        found = await list_by_id(conn, [(by.customer_id, each) for each in pockets])
         return _Known(
             customer,
             {each.pocket_id: each for each in found},
