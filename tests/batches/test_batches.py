@@ -160,6 +160,35 @@ async def test_an_atomic_batch_moves_all_rows_or_nothing(customer_desk, manager,
         await transaction.rollback()
 
 
+async def test_a_row_whose_id_another_request_took_fails_alone(customer_desk, manager, world, funded, payroll_pocket):
+    body = batch(row(funded, 10_00, to=payroll_pocket, idempotency_key="k"), row(funded, 1_00, to=payroll_pocket))
+    shown = (await customer_desk.ask("POST", f"{BATCHES}preview/", batch(body["rows"][0]), status=200)).json()
+    made = await asked(customer_desk, body)
+    details = {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": payroll_pocket.id}
+    single = {
+        "id": shown["pockets"][0]["preview"]["transfer_id"],
+        "type": "ON_US",
+        "origin_pocket_id": funded.id,
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 10_00},
+        "details": details,
+    }
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    assert (await customer_desk.post(REQUESTS, {"transfer": single, "reviewers": []}))["status"] == "PENDING"
+    await decided(manager, made)
+    await carried_out(customer_desk, world, made)
+    assert await rows_of(customer_desk, made) == [("FAILED", "idempotency-key-reused"), ("COMPLETED", None)]
+    await invalid(customer_desk, body | {"mode": "ATOMIC"}, "body.rows.0.idempotency_key")
+
+
+async def test_an_atomic_batch_of_more_rows_than_one_audit_entry_proves_is_verified(
+    customer_desk, manager, world, funded, payroll_pocket
+):
+    made = await asked(customer_desk, batch(*[row(funded, 10, to=payroll_pocket)] * 160, mode="ATOMIC"))
+    await decided(manager, made)
+    assert (await carried_out(customer_desk, world, made))["rows"]["completed"] == 160
+    assert not await verified(customer_desk.bank)
+
+
 @pytest.mark.parametrize("mode", ["INDEPENDENT", "ATOMIC"])
 async def test_a_batch_that_is_interrupted_anywhere_goes_on_and_pays_once(
     customer_desk, manager, world, funded, payroll_pocket, mode, monkeypatch

@@ -21,7 +21,7 @@ from billfold.approvals.types import Actor
 from billfold.audit.record import audited
 from billfold.batches import rules
 from billfold.batches.commands import CommandList
-from billfold.batches.types import Batch, BatchRow, RowProblem, RowResult
+from billfold.batches.types import REUSED, ROWS_PER_PART, Batch, BatchRow, RowProblem, RowResult
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
@@ -30,9 +30,6 @@ from billfold.platform.ids import command_id
 
 BATCH_CALLER: Final = "batch"
 """The caller of the command that carries out all rows of a batch at once; its key is the batch's id."""
-REUSED: Final = RowProblem(
-    code="idempotency-key-reused", detail="The key belongs to another row of a batch.", field="idempotency_key"
-)
 _RAN = "SELECT true FROM command WHERE customer_id = $1 AND command_id = $2"
 
 
@@ -59,7 +56,8 @@ async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> t
         if not problems:
             problems = await _submit(bank, batch, [row for row in rows if row.row_no not in made])
     if not problems:
-        await _insert_requests(bank, by, batch, rows, objections={})
+        for start in range(0, len(rows), ROWS_PER_PART):  # an audit entry can prove about 80
+            await _insert_requests(bank, by, batch, rows[start : start + ROWS_PER_PART], objections={})
     return results_of_all(rows, problems)
 
 
@@ -147,13 +145,14 @@ async def _find_made(bank: Bank, by: Actor, rows: Sequence[BatchRow]) -> dict[in
     """Return the results of rows whose transfer was executed, for this batch or for another row with the same key."""
     ids = [row.object_id for row in rows if row.object_id is not None]
     found = await TRANSFER_REQUESTS.list_named(bank.pool, by.customer_id, ids, now=by.now)
-    requests = {each.request_id: each for each in found if each.execution != "NOT_STARTED"}
+    # One of no batch, whatever its status, was not asked for as a row: the key is taken, and its row fails alone.
+    requests = {each.request_id: each for each in found if each.batch_id is None or each.execution != "NOT_STARTED"}
     results = {}
     for row in rows:
         if row.object_id is None or (request := requests.get(row.object_id)) is None:
             continue
         problem = None
-        if request.asked != transfer_requests.fingerprint_of(_content_of(row)):
+        if request.batch_id is None or request.asked != transfer_requests.fingerprint_of(_content_of(row)):
             problem = REUSED
         elif request.execution == "REJECTED":
             code, detail = rules.problem_of(request.reason or "INVALID_TRANSFER")

@@ -17,7 +17,7 @@ from billfold.batches.commands import CommandList
 from billfold.batches.members import NewBatch, columns_of, row_id
 from billfold.batches.rows import require_rows
 from billfold.batches.store import PARTNER_BATCHES
-from billfold.batches.types import Batch, BatchRow, ReadRow, RowProblem, RowResult, TransferRow
+from billfold.batches.types import REUSED, Batch, BatchRow, ReadRow, RowProblem, RowResult, TransferRow
 from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -174,7 +174,7 @@ async def _results_of_made(
     for row in rows:
         if row.object_id in made:
             content_hash, problem = made[row.object_id]
-            results.append(RowResult(row.row_no, problem if content_hash == row.content_hash else carry_out.REUSED))
+            results.append(RowResult(row.row_no, problem if content_hash == row.content_hash else REUSED))
     return results, [row for row in rows if row.object_id not in made]
 
 
