@@ -9,7 +9,7 @@ from tests.support.damage import checks_of, report_of
 
 from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.approvals import checks
-from billfold.batches import store, worker
+from billfold.batches import carry_out, store, worker
 from billfold.batches.types import RUN_BATCH
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
@@ -156,23 +156,59 @@ async def test_an_atomic_batch_moves_all_rows_or_nothing(customer_desk, manager,
         await transaction.rollback()
 
 
+async def test_a_row_whose_id_another_request_took_fails_alone(customer_desk, manager, world, funded, payroll_pocket):
+    body = batch(row(funded, 10_00, to=payroll_pocket, idempotency_key="k"), row(funded, 1_00, to=payroll_pocket))
+    shown = (await customer_desk.ask("POST", f"{BATCHES}preview/", batch(body["rows"][0]), status=200)).json()
+    many = customer_desk.bank.pool.get_max_size() + 1  # previews hold one connection at a time each
+    previews = (customer_desk.send("POST", f"{BATCHES}preview/", body) for _ in range(many))
+    async with asyncio.timeout(30):
+        assert {each.status_code for each in await asyncio.gather(*previews)} == {200}
+    made = await asked(customer_desk, body)
+    details = {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": payroll_pocket.id}
+    single = {
+        "id": shown["pockets"][0]["preview"]["transfer_id"],
+        "type": "ON_US",
+        "origin_pocket_id": funded.id,
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 10_00},
+        "details": details,
+    }
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    assert (await customer_desk.post(REQUESTS, {"transfer": single, "reviewers": []}))["status"] == "PENDING"
+    await decided(manager, made)
+    await carried_out(customer_desk, world, made)
+    assert await rows_of(customer_desk, made) == [("FAILED", "idempotency-key-reused"), ("COMPLETED", None)]
+    await invalid(customer_desk, body | {"mode": "ATOMIC"}, "body.rows.0.idempotency_key")
+
+
+async def test_an_atomic_batch_of_more_rows_than_one_audit_entry_proves_is_verified(
+    customer_desk, manager, world, funded, payroll_pocket
+):
+    made = await asked(customer_desk, batch(*[row(funded, 10, to=payroll_pocket)] * 160, mode="ATOMIC"))
+    await decided(manager, made)
+    assert (await carried_out(customer_desk, world, made))["rows"]["completed"] == 160
+    assert not await verified(customer_desk.bank)
+
+
 @pytest.mark.parametrize("mode", ["INDEPENDENT", "ATOMIC"])
 async def test_a_batch_that_is_interrupted_anywhere_goes_on_and_pays_once(
     customer_desk, manager, world, funded, payroll_pocket, mode, monkeypatch
 ):
     monkeypatch.setattr(worker, "ROWS_PER_PART", 2)
-    made = await asked(customer_desk, batch(*[row(funded, 10_00, to=payroll_pocket)] * 5, mode=mode))
+    bank, customer, to = customer_desk.bank, customer_desk.team.customer, await world.pocket()
+    payee = await counterparty(world, customer, to)
+    made = await asked(customer_desk, batch(*[row(funded, 10_00, payee=payee)] * 5, mode=mode))
     await decided(manager, made)
-    bank = customer_desk.bank
-    job = ScheduledJob(RUN_BATCH, UUID(made["id"]), UUID(customer_desk.team.customer), at=await bank.now())
+    job = ScheduledJob(RUN_BATCH, UUID(made["id"]), UUID(customer), at=await bank.now())
 
-    async def stop(*_):
+    async def stop(*_, **__):
         raise ConnectionError
 
     with monkeypatch.context() as stopped:  # the money has moved, and its results are lost
-        stopped.setattr(store, "record_results", stop)
+        lost = (store, "record_results") if mode == "INDEPENDENT" else (carry_out, "_insert_requests")
+        stopped.setattr(*lost, stop)
         with pytest.raises(ConnectionError):
             await run_job(bank, job)
+    await world.send("DELETE", f"/api/v2/customers/{customer}/counterparties/{payee}/")
     await bank.pool.execute("UPDATE membership SET status = 'DEACTIVATED' WHERE role = 'ADMIN'")
     await asyncio.gather(*(run_job(bank, job) for _ in range(3)))
     await world.later(seconds=1)
@@ -180,7 +216,7 @@ async def test_a_batch_that_is_interrupted_anywhere_goes_on_and_pays_once(
     # What the requester may no longer ask for is not paid; what was paid stays so.
     assert (done["status"], done["rows"]["completed"]) == ("COMPLETED", 2 if mode == "INDEPENDENT" else 5)
     paid = 20_00 if mode == "INDEPENDENT" else 50_00
-    assert paid - 1_00 < await world.value(payroll_pocket) <= paid + 1_00
+    assert paid - 1_00 < await world.value(to) <= paid + 1_00
     assert not await verified(bank)
 
 
@@ -197,9 +233,10 @@ async def test_the_strictest_rule_decides_and_the_sum_counts_against_the_limit(
     await rule(name="Small", required_approvals=0, daily_cap_usdc=300_00)
     await rule(name="Large", required_approvals=2, min_amount_usdc=1_000_00)
     small = row(funded, 100_00, to=payroll_pocket)
-    alone = await asked(customer_desk, batch(*[small] * 2))
+    alone = await asked(customer_desk, batch(small, small | {"idempotency_key": "k"}))
     assert (alone["status"], alone["approval"]["required_approvals"]) == ("PROCESSING", 0)
-    over = await asked(customer_desk, batch(*[small] * 2))
+    # The key of a row that waits does not free what it has used of the cap.
+    over = await asked(customer_desk, batch(row(funded, 1, to=payroll_pocket, idempotency_key="k"), small))
     assert (over["status"], over["approval"]["required_approvals"]) == ("PENDING", 1)
     both = await asked(customer_desk, batch(small, row(funded, 1_000_00, to=payroll_pocket)))
     assert both["approval"]["required_approvals"] == 2

@@ -5,7 +5,8 @@ commit does it. Before an approval, a dry run of the same command shows
 whether the transfer could be executed.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -20,8 +21,10 @@ from billfold.approvals.transfer_orders import RequestContent
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
+from billfold.ledger.customers import CustomerRow
 from billfold.ledger.directory import find_customer
 from billfold.ledger.dry_run import DryRun, dry_run, dry_run_in_order
+from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.rules import SendUsdc
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
@@ -123,14 +126,14 @@ REASONS: Final = {
 
 async def execute_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     """Execute a request that was just approved, before its job is due."""
-    await _carry_out(bank, customer_id, request_id)
+    await execute_in_order(bank, customer_id, [request_id])
     await bank.ports[ApprovedRequests].cross_off(request_id)
 
 
 async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
     """Run the job of an approved request. Running it twice has no further effect."""
     assert appointment.customer_id is not None
-    await _carry_out(bank, appointment.customer_id, appointment.object_id)
+    await execute_in_order(bank, appointment.customer_id, [appointment.object_id])
 
 
 def commands_of(request: types.TransferRequest) -> tuple[UUID, ...]:
@@ -162,8 +165,10 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
     Amounts that the sandbox rejects pass here: they are rejected on execution.
     """
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
-    command = await command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
-    found = await dry_run(conn, bank, command)
+    (made,) = await commands_for(bank, conn, customer_id, contents=[content], unverified_wires=unverified_wires)
+    if isinstance(made, NotFound):
+        raise made
+    found = await dry_run(conn, bank, made)
     if (refusal := _refusal_in(found)) is not None:
         raise refusal
     return found
@@ -174,13 +179,12 @@ async def run_in_order(
 ) -> dict[UUID, DryRun | BillfoldError]:
     """Return the effect of executing transfers now, one after the other, by their requests."""
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
+    made = await commands_for(bank, conn, customer_id, contents=contents, unverified_wires=unverified_wires)
     found: dict[UUID, DryRun | BillfoldError] = {}
-    commands = []
-    for each in contents:
-        try:
-            commands.append(await command_for(bank, conn, customer_id, content=each, unverified_wires=unverified_wires))
-        except NotFound as gone:
-            found[each.request_id] = gone
+    for content, each in zip(contents, made, strict=True):
+        if isinstance(each, NotFound):
+            found[content.request_id] = each
+    commands = [each for each in made if isinstance(each, Command)]
     for command, run in zip(commands, await dry_run_in_order(conn, bank, commands), strict=True):
         found[command.key] = (_refusal_in(run) or _rejection_in(run) or run) if isinstance(run, DryRun) else run
     return found
@@ -199,42 +203,86 @@ def _refusal_in(run: DryRun) -> Refused | None:
     return Refused("insufficient-funds", "The Pocket cannot raise the amount now. Add funds, or lower the amount.")
 
 
-async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    found = await bank.ports[ApprovedRequests].find(customer_id, request_id)
-    if found is None or not bank.settings.execute_transfers:
+async def execute_in_order(bank: Bank, customer_id: UUID, request_ids: Sequence[UUID]) -> None:
+    """Execute approved requests of a customer, one after the other; a refused one is REJECTED, and stops no other."""
+    asked = await asyncio.gather(*(bank.ports[ApprovedRequests].find(customer_id, each) for each in request_ids))
+    found = [each for each in asked if each is not None]
+    if not found or not bank.settings.execute_transfers:
         return
-    try:
-        command = await command_for(
-            bank, bank.pool, customer_id, content=found.content, unverified_wires=found.unverified_wires, approved=True
-        )
-        code = (await bank.engine.submit(command)).outcome.get("code")
-    except (Refused, NotFound) as refusal:
-        code = refusal.code
-    if code is not None:
-        await reject_request(bank, customer_id, request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
+    contents = [each.content for each in found]
+    made = await commands_for(
+        bank, bank.pool, customer_id, contents=contents, unverified_wires=found[0].unverified_wires, approved=True
+    )
+    submitted = (bank.engine.submit(each) for each in made if isinstance(each, Command))
+    answers = iter(await asyncio.gather(*submitted, return_exceptions=True))
+    failed: BaseException | None = None
+    for content, each in zip(contents, made, strict=True):
+        answer = next(answers) if isinstance(each, Command) else each
+        if isinstance(answer, Answer):
+            code = answer.outcome.get("code")
+        elif isinstance(answer, Refused | NotFound):
+            code = answer.code
+        else:  # the database is unavailable: the job runs again
+            failed = answer
+            continue
+        if code is not None:
+            await reject_request(bank, customer_id, content.request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
+    if failed is not None:
+        raise failed
 
 
-async def command_for(
-    bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, unverified_wires: bool, approved: bool = False
-) -> Command:
-    """Return the command that executes a request; for an approved one, a refusal becomes its outcome.
+async def commands_for(
+    bank: Bank,
+    conn: Db,
+    customer_id: UUID,
+    *,
+    contents: Sequence[RequestContent],
+    unverified_wires: bool,
+    approved: bool = False,
+) -> list[Command | NotFound]:
+    """Return the commands that execute requests; for approved ones, a refusal becomes the outcome.
 
-    Raises NotFound when its customer or counterparty no longer exists.
+    NotFound stands for one whose customer or counterparty no longer exists.
     """
-    order = content.transfer
-    if isinstance(order, transfer_orders.WireOrder):
-        return _wire_command(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
-    if isinstance(order, transfer_orders.UsdcOrder):
-        return await _usdc_command(bank, conn, customer_id, content=content, approved=approved)
-    customer = await find_customer(conn, customer_id)
+    on_us = [each for each in contents if isinstance(each.transfer, transfer_orders.OnUsOrder)]
+    customer = await find_customer(conn, customer_id) if on_us else None
+    links = [(customer_id, each.pocket_id, key) for each in on_us if (key := each.counterparty_id) is not None]
+    peers = dict(zip(links, await store.find_peers(conn, links), strict=True)) if links else {}
+    made: list[Command | NotFound] = []
+    for content in contents:
+        order = content.transfer
+        try:
+            if isinstance(order, transfer_orders.WireOrder):
+                command: Command = _wire_command(
+                    customer_id, content, order, unverified_wires=unverified_wires, approved=approved
+                )
+            elif isinstance(order, transfer_orders.UsdcOrder):
+                command = await _usdc_command(bank, conn, customer_id, content=content, approved=approved)
+            else:
+                command = _on_us_command(customer, content, order, peers=peers, approved=approved)
+        except NotFound as gone:
+            made.append(gone)
+        else:
+            made.append(command)
+    return made
+
+
+def _on_us_command(
+    customer: CustomerRow | None,
+    content: RequestContent,
+    order: transfer_orders.OnUsOrder,
+    *,
+    peers: Mapping[store.PeerKey, store.PeerRow | None],
+    approved: bool,
+) -> TransferOnUs:
     if customer is None or customer.partner_id is None:
         raise NotFound
-    payee_id, to_pocket_id, addresses = await _destination(conn, customer_id, content)
+    payee_id, to_pocket_id, addresses = _destination(customer.customer_id, content, order, peers)
     payee = content.counterparty_id
     return TransferOnUs(
         caller=CALLER,
         key=order.id,
-        customers=(customer_id, payee_id),
+        customers=(customer.customer_id, payee_id),
         transfer_id=order.id,
         type="PEER_TO_PEER" if payee else "INTERNAL_REALLOCATION",
         from_pocket_id=order.origin_pocket_id,
@@ -314,13 +362,15 @@ async def _usdc_command(
     )
 
 
-async def _destination(conn: Db, customer_id: UUID, content: RequestContent) -> _Destination:
-    order = content.transfer
-    if isinstance(order, transfer_orders.OnUsOrder) and isinstance(order.details, transfer_orders.InternalReallocation):
+def _destination(
+    customer_id: UUID,
+    content: RequestContent,
+    order: transfer_orders.OnUsOrder,
+    peers: Mapping[store.PeerKey, store.PeerRow | None],
+) -> _Destination:
+    if isinstance(order.details, transfer_orders.InternalReallocation):
         return customer_id, order.details.destination_pocket_id, (None, None)
-    assert content.counterparty_id is not None
-    link = (customer_id, content.pocket_id, content.counterparty_id)
-    (peer,) = await store.find_peers(conn, [link])
+    peer = peers[customer_id, content.pocket_id, order.details.destination_counterparty_id]
     if peer is None:
         raise NotFound("There is no such counterparty.")
     if peer.customer_id is None or peer.pocket_id is None:

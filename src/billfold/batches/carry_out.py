@@ -3,7 +3,6 @@
 Running it again has no further effect: the id of each request is that of its row, and the commands derive from it.
 """
 
-import asyncio
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -13,7 +12,7 @@ import msgspec
 
 from billfold.accounts.counterparties.store import find_payees
 from billfold.approvals import transfer_orders, transfer_requests
-from billfold.approvals.execute_transfers import command_for, execute_request
+from billfold.approvals.execute_transfers import commands_for, execute_in_order
 from billfold.approvals.series.worker import RUN_REASONS, bank_for
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
@@ -21,18 +20,15 @@ from billfold.approvals.types import Actor
 from billfold.audit.record import audited
 from billfold.batches import rules
 from billfold.batches.commands import CommandList
-from billfold.batches.types import Batch, BatchRow, RowProblem, RowResult
+from billfold.batches.types import REUSED, ROWS_PER_PART, Batch, BatchRow, RowProblem, RowResult
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.platform.errors import BillfoldError, InvariantError, Refused
+from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
 from billfold.platform.ids import command_id
 
 BATCH_CALLER: Final = "batch"
 """The caller of the command that carries out all rows of a batch at once; its key is the batch's id."""
-REUSED: Final = RowProblem(
-    code="idempotency-key-reused", detail="The key belongs to another row of a batch.", field="idempotency_key"
-)
 _RAN = "SELECT true FROM command WHERE customer_id = $1 AND command_id = $2"
 
 
@@ -41,25 +37,26 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
     by = await _actor(bank, batch)
     objections = await _find_objections(bank, batch, rows)
     await _insert_requests(bank, by, batch, rows, objections=objections)
-    await asyncio.gather(*(execute_request(bank, batch.customer_id, key) for row in rows if (key := row.object_id)))
+    await execute_in_order(bank, batch.customer_id, [key for row in rows if (key := row.object_id)])
     return await _read_results(bank, by, rows)
 
 
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
     """Carry out the rows in one command, all or none; return their results, and the code if they were refused."""
     by = await _actor(bank, batch)
-    problems: dict[int, RowProblem] = {}
     # After an interruption the answer is that of the command, whatever has changed since.
-    if not await was_submitted(bank, batch.customer_id, BATCH_CALLER, batch):
+    if await was_submitted(bank, batch.customer_id, BATCH_CALLER, batch):
+        problems = await submit_all_or_none(bank, rows, list_of((), BATCH_CALLER, batch, batch.customer_id))
+    else:
         objections = await _find_objections(bank, batch, rows)
         problems = {n: RowProblem(code=each.code, detail=each.detail) for n, each in objections.items()}
-    if not problems:
         made = await _find_made(bank, by, rows)
-        problems = {n: result.problem for n, result in made.items() if result.problem is not None}
+        problems |= {n: result.problem for n, result in made.items() if result.problem is not None}
         if not problems:
             problems = await _submit(bank, batch, [row for row in rows if row.row_no not in made])
     if not problems:
-        await _insert_requests(bank, by, batch, rows, objections={})
+        for start in range(0, len(rows), ROWS_PER_PART):  # an audit entry can prove about 80
+            await _insert_requests(bank, by, batch, rows[start : start + ROWS_PER_PART], objections={})
     return results_of_all(rows, problems)
 
 
@@ -147,13 +144,14 @@ async def _find_made(bank: Bank, by: Actor, rows: Sequence[BatchRow]) -> dict[in
     """Return the results of rows whose transfer was executed, for this batch or for another row with the same key."""
     ids = [row.object_id for row in rows if row.object_id is not None]
     found = await TRANSFER_REQUESTS.list_named(bank.pool, by.customer_id, ids, now=by.now)
-    requests = {each.request_id: each for each in found if each.execution != "NOT_STARTED"}
+    # One of no batch, whatever its status, was not asked for as a row: the key is taken, and its row fails alone.
+    requests = {each.request_id: each for each in found if each.batch_id is None or each.execution != "NOT_STARTED"}
     results = {}
     for row in rows:
         if row.object_id is None or (request := requests.get(row.object_id)) is None:
             continue
         problem = None
-        if request.asked != transfer_requests.fingerprint_of(_content_of(row)):
+        if request.batch_id is None or request.asked != transfer_requests.fingerprint_of(_content_of(row)):
             problem = REUSED
         elif request.execution == "REJECTED":
             code, detail = rules.problem_of(request.reason or "INVALID_TRANSFER")
@@ -166,24 +164,26 @@ async def _submit(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> dict[in
     """Carry out the rows in one command; return why they are refused, by their numbers."""
     if not rows:
         return {}
-    parts: list[Command] = []
     async with bank.pool.acquire() as conn:
         unverified_wires = await transfer_orders.allows_unverified_wires(conn, batch.customer_id)
-    for row in rows:
-        part = await command_for(
-            bank, bank.pool, batch.customer_id, content=_content_of(row), unverified_wires=unverified_wires
-        )
-        parts.append(part)
-    return await submit_all_or_none(bank, rows, list_of(parts, BATCH_CALLER, batch))
+        contents = [_content_of(row) for row in rows]
+        made = await commands_for(bank, conn, batch.customer_id, contents=contents, unverified_wires=unverified_wires)
+    gone = {
+        row.row_no: RowProblem(code=each.code, detail=each.detail)
+        for row, each in zip(rows, made, strict=True)
+        if isinstance(each, NotFound)
+    }
+    parts = [each for each in made if isinstance(each, Command)]
+    return gone or await submit_all_or_none(bank, rows, list_of(parts, BATCH_CALLER, batch, batch.customer_id))
 
 
-def list_of(parts: Sequence[Command], caller: str, batch: Batch) -> CommandList:
-    """Return the command that carries out all parts, whose first customer pays; its key is the batch's id."""
+def list_of(parts: Sequence[Command], caller: str, batch: Batch, payer: UUID) -> CommandList:
+    """Return the command that carries out all parts, which a customer pays; its key is the batch's id."""
     return CommandList(
         caller=caller,
         key=batch.request_id,
         request_hash=batch.content_hash,
-        customers=tuple(dict.fromkeys(each for part in parts for each in part.customers)),
+        customers=tuple(dict.fromkeys([payer, *(each for part in parts for each in part.customers)])),
         references=tuple(dict.fromkeys(each for part in parts for each in part.references)),
         parts=tuple(parts),
     )

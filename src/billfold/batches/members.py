@@ -24,7 +24,7 @@ from billfold.audit.record import AuditedAction
 from billfold.batches import rules, store
 from billfold.batches.rows import require_rows
 from billfold.batches.store import BATCHES
-from billfold.batches.types import Batch, BatchMode, BatchRow, ReadRow, RowProblem, TransferRow
+from billfold.batches.types import REUSED, Batch, BatchMode, BatchRow, ReadRow, RowProblem, TransferRow
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications import notify
 from billfold.http.raw_request import in_body
@@ -160,7 +160,7 @@ async def _load(bank: Bank, by: Actor, customer: CustomerRow, orders: Sequence[T
     except Refused as refusal:
         has_agreed = refusal
     async with bank.pool.acquire() as conn:
-        found = await list_by_id(bank.pool, [(by.customer_id, each) for each in pockets])
+        found = await list_by_id(conn, [(by.customer_id, each) for each in pockets])
         return _Known(
             customer,
             {each.pocket_id: each for each in found},
@@ -206,14 +206,11 @@ async def _find_taken(conn: Connection, by: Actor, contents: Mapping[int, Reques
     """Return the problems of rows whose key has made another transfer."""
     ids = [each.request_id for each in contents.values()]
     made = {each.request_id: each for each in await TRANSFER_REQUESTS.list_named(conn, by.customer_id, ids, now=by.now)}
-    reused = RowProblem(
-        code="idempotency-key-reused", detail="The key belongs to another row of a batch.", field="idempotency_key"
-    )
     return {
-        n: reused
+        n: REUSED
         for n, content in contents.items()
         if (found := made.get(content.request_id)) is not None
-        and found.asked != transfer_requests.fingerprint_of(content)
+        and (found.batch_id is None or found.asked != transfer_requests.fingerprint_of(content))
     }
 
 

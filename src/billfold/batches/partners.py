@@ -13,11 +13,10 @@ from billfold.approvals.store.approval_rules import insert
 from billfold.approvals.types import ApprovalRequirement
 from billfold.audit.record import audited_by
 from billfold.batches import carry_out, rules, store
-from billfold.batches.commands import CommandList
 from billfold.batches.members import NewBatch, columns_of, row_id
 from billfold.batches.rows import require_rows
 from billfold.batches.store import PARTNER_BATCHES
-from billfold.batches.types import Batch, BatchRow, ReadRow, RowProblem, RowResult, TransferRow
+from billfold.batches.types import REUSED, Batch, BatchRow, ReadRow, RowProblem, RowResult, TransferRow
 from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -142,9 +141,7 @@ async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> t
     key_owner, parts = f"partner:{batch.partner_id}", list[Command]()
     payer, _ = await (await _caller_of(bank, batch)).pocket(bank, _order_of(rows[0]).from_pocket_id)
     if await carry_out.was_submitted(bank, payer, key_owner, batch):
-        command = CommandList(
-            caller=key_owner, key=batch.request_id, request_hash=batch.content_hash, customers=(payer,), parts=()
-        )
+        command = carry_out.list_of((), key_owner, batch, payer)
         return carry_out.results_of_all(rows, await carry_out.submit_all_or_none(bank, rows, command))
     results, left = await _results_of_made(bank, batch, rows)
     problems = {each.number: each.problem for each in results if each.problem is not None}
@@ -154,7 +151,7 @@ async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> t
         else:
             problems[row.row_no] = RowProblem(code=made.code, detail=made.detail)
     if left and not problems:
-        problems |= await carry_out.submit_all_or_none(bank, left, carry_out.list_of(parts, key_owner, batch))
+        problems |= await carry_out.submit_all_or_none(bank, left, carry_out.list_of(parts, key_owner, batch, payer))
     return carry_out.results_of_all(rows, problems)
 
 
@@ -174,7 +171,7 @@ async def _results_of_made(
     for row in rows:
         if row.object_id in made:
             content_hash, problem = made[row.object_id]
-            results.append(RowResult(row.row_no, problem if content_hash == row.content_hash else carry_out.REUSED))
+            results.append(RowResult(row.row_no, problem if content_hash == row.content_hash else REUSED))
     return results, [row for row in rows if row.object_id not in made]
 
 

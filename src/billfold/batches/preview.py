@@ -47,13 +47,12 @@ async def preview(bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -
     problems = {row.number: list(row.problems) for row in new.rows if row.problems}
     problems |= {number: [each] for number, each in found.items()}
     terms: ApprovalRequirement | None = None
-    async with bank.pool.acquire() as conn:
-        async with conn.transaction():
-            required = await members.requirements_of(conn, by, contents)
-            kept = [each for each in required.values() if not isinstance(each, BillfoldError)]
-            terms = await members.requirement_of_all(conn, by, kept, new.reviewers) if kept else None
-        refused = {n: each for n, each in required.items() if isinstance(each, BillfoldError)}
-        pockets, not_paid = await _run(bank, by.customer_id, contents) if len(contents) <= RUN_MAX else ([], {})
+    async with bank.pool.acquire() as conn, conn.transaction():
+        required = await members.requirements_of(conn, by, contents)
+        kept = [each for each in required.values() if not isinstance(each, BillfoldError)]
+        terms = await members.requirement_of_all(conn, by, kept, new.reviewers) if kept else None
+    refused = {n: each for n, each in required.items() if isinstance(each, BillfoldError)}
+    pockets, not_paid = await _run(bank, by.customer_id, contents) if len(contents) <= RUN_MAX else ([], {})
     for number, error in (refused | not_paid).items():
         problems.setdefault(number, []).append(members.problem_from(error))
     amount = sum(content.amount for content in contents.values())

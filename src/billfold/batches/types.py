@@ -11,6 +11,8 @@ from billfold.approvals.types import ApprovalRequirement, StoredRequest
 from billfold.payments.on_us.schemas import Cents, Endpoint
 
 ROWS_MAX: Final = 1000
+ROWS_PER_PART: Final = 50
+"""Rows of one batch that are carried out, or audited, together; other work comes before the next."""
 BatchKind = Literal["TRANSFERS"]
 BatchMode = Literal["ATOMIC", "INDEPENDENT"]
 RowState = Literal["WAITING", "COMPLETED", "FAILED"]
@@ -47,6 +49,11 @@ class RowProblem(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     detail: str
     field: str | None = None
+
+
+REUSED: Final = RowProblem(
+    code="idempotency-key-reused", detail="The key belongs to another row of a batch.", field="idempotency_key"
+)
 
 
 class ReadRow(NamedTuple):

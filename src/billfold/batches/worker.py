@@ -14,14 +14,12 @@ from billfold.audit.record import audited
 from billfold.batches import carry_out, partners, store
 from billfold.batches.commands import ReportBatch
 from billfold.batches.store import BATCHES, PARTNER_BATCHES
-from billfold.batches.types import ROWS_MAX, RUN_BATCH, Batch
+from billfold.batches.types import ROWS_MAX, ROWS_PER_PART, RUN_BATCH, Batch
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 
-ROWS_PER_PART: Final = 50
-"""Rows of one batch that are carried out together; other work comes before the next."""
 _REPORTER: Final = "batch-report"
 
 

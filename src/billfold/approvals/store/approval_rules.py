@@ -82,7 +82,7 @@ SELECT (SELECT coalesce(sum(q.amount), 0) FROM transfer_request q
            AND t.status IS DISTINCT FROM 'REJECTED' AND w.status IS DISTINCT FROM 'REJECTED')::bigint
        + (SELECT coalesce(sum(r.amount), 0) FROM batch_row r
             JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
-           WHERE r.customer_id = $1 AND r.rule_id = $2 AND b.business_date = $3 AND r.object_id <> ALL($4)
+           WHERE r.customer_id = $1 AND r.rule_id = $2 AND b.business_date = $3
              AND r.state = 'WAITING' AND b.status IN ('PENDING', 'APPROVED'))::bigint
 """
 
