@@ -17,7 +17,7 @@ STATEMENT = re.compile(r"\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b")
 NOT_FOR_THE_CLUSTER = re.compile(r"\.(checks|migrations|verify|__main__)\b")
 """`verify` compares copies on the coordinator."""
 REFUSED = {
-    "billfold.accounts.portals.store": "as of an instant: a table of the coordinator beside one of the shards",
+    "billfold.accounts.portals.store": "as of an instant: a table of the coordinator with one of the shards",
     "billfold.accounts.trades.store": "the beginning of a statement",
     "billfold.payments.cards.store": "lists as of an instant: the status of the Pocket then",
     "billfold.ledger.engine.load_books": "a cluster locks by shard, with another statement",
