@@ -23,8 +23,8 @@ STATEMENT_MADE: Final = "statement.made"
 def job_of(kind: str, object_id: UUID, customer_id: UUID, now: datetime) -> ScheduledJob:
     """Return the job of a change, which is due less than a second before `now`.
 
-    So each change has an instant of its own while the clock of a sandbox stands still, too: it raises its own event, and
-    the end of a job that runs meanwhile does not remove it.
+    So each change has an instant of its own, while the clock of a sandbox stands still, too: it raises its own event,
+    and the end of a job that runs meanwhile does not remove it.
     """
     return ScheduledJob(kind, object_id, customer_id, now - timedelta(microseconds=wall_now().microsecond))
 
