@@ -32,8 +32,8 @@ from billfold.platform.settings.validation import variable_name
 from billfold.sandbox.running_sandbox import SandboxFile, partner_http
 from billfold.wiring.cli_context import DATABASE, Wiring
 
-DAYS = 8
-"""Business days on which payments arrive. A month ends among them, so that there are statements."""
+DAYS_MAX = 8
+"""Business days on which payments arrive. A month ends among as many, so that there are statements."""
 _ADVANCE_SECONDS = 600.0
 _CALLER = "bench"
 _CENTS = 1_000_00
@@ -48,6 +48,7 @@ class CompanySizes(NamedTuple):
     transactions: int
     payees: int
     requests: int
+    days: int
 
 
 class CompanySandbox:
@@ -63,8 +64,8 @@ class CompanySandbox:
         await _add_payees(bank, owner, sizes.payees)
         portals = [tuple(row) for row in await bank.pool.fetch(_PORTALS, owner, pockets)]
         with partner_http(box) as http:
-            for day in range(DAYS):
-                share = range(sizes.transactions * day // DAYS, sizes.transactions * (day + 1) // DAYS)
+            for day in range(sizes.days):
+                share = range(sizes.transactions * day // sizes.days, sizes.transactions * (day + 1) // sizes.days)
                 await submit_commands(bank, [_payment(owner, nth, *portals[nth % len(portals)]) for nth in share])
                 await vacuum_and_checkpoint(bank.pool)
                 http.post(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import httpx
 
-from benchmarks.company import CompanySizes, open_company
+from benchmarks.company import DAYS_MAX, CompanySizes, open_company
 from benchmarks.measurements import Figure, Result, figure, peak_memory_mib, percentile
 from benchmarks.server import SandboxServer
 from benchmarks.session import Session
@@ -110,7 +110,8 @@ class PageFinder:
 def bench_console(session: Session) -> Result:
     """Make the company, find every page, load each in every round, and return the figures."""
     share = session.sizes.history / 1_000_000
-    sizes = CompanySizes(*(max(4, round(full * share)) for full in (50, 20_000, 2_000, 200)))
+    days = min(DAYS_MAX, max(1, round(100 * share)))
+    sizes = CompanySizes(*(max(4, round(full * share)) for full in (50, 20_000, 2_000, 200)), days)
     with ExitStack() as stack:
         server = stack.enter_context(SandboxServer(session.database.path / "sandbox"))
         company = stack.enter_context(Worker(open_company, folder=server.folder))

@@ -7,8 +7,15 @@ from typer.testing import CliRunner
 from benchmarks import cli, console, startup
 from benchmarks.measurements import Result, figure
 from benchmarks.report import as_markdown
+from billfold.web.app import page_routes
 
 TINY = 0.001
+WALKED = {"/", "/bank", "/companies/{customer_id:str}"}
+"""Of the pages of the console; tests/journeys walks all of them."""
+
+
+def walked_routes(package):
+    return [each for each in page_routes(package) if each.paths & WALKED]
 
 
 @pytest.mark.parametrize(
@@ -42,6 +49,7 @@ def test_benchmark_figures_are_compared_with_their_baselines(name, compared, sta
     monkeypatch.setattr(startup, "REST_SECONDS", 0.1)
     monkeypatch.setattr(startup, "_ADD", "pass")
     monkeypatch.setattr(console, "LOADS", 1)
+    monkeypatch.setattr(console, "page_routes", walked_routes)
     # The first run of processes that start, which only compiles them, comes before those that are counted.
     found = cli.run([name], scale=TINY, runs=0 if name == "startup" else 1, state_dir=state_dir)
     assert list(state_dir.iterdir()) == [], "it cleans up"

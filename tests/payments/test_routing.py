@@ -1,6 +1,9 @@
 """Directories of routing numbers: imported, replaced, refused, and looked up."""
 
+import asyncio
+
 import pytest
+from tests.fixtures.cli import fetch
 
 from billfold.payments.routing.directory import InvalidDirectory, read_directory
 from billfold.payments.routing.store import replace_directory
@@ -57,3 +60,11 @@ async def test_a_routing_number_is_looked_up_in_the_directories_that_were_import
 def test_a_file_that_is_no_directory_is_refused_with_its_line(lines, said):
     with pytest.raises(InvalidDirectory, match=said):
         read_directory(lines)
+
+
+def test_an_imported_directory_is_in_the_audit_log_of_the_bank(founded, database_dsn, tmp_path):
+    (tmp_path / "fpddir.txt").write_text(fedwire() + "\n")
+    status, said = founded("routing", "import", str(tmp_path / "fpddir.txt"))
+    assert (status, "1 routing numbers of WIRE" in said) == (0, True), said
+    found = asyncio.run(fetch(database_dsn, "SELECT action, resource_id, outcome FROM audit_entry"))
+    assert ("routing_directory.imported", "WIRE", "SUCCESS") in [tuple(row) for row in found]

@@ -6,15 +6,19 @@ One worker at a time counts today again each minute, and as a day begins also th
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
+import structlog
+
 from billfold.bills.rules.market import Market
 from billfold.identity.partners.store import list_partners
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.background_work import locked
 from billfold.platform.database.connection import Connection
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.money import cents_for
 
+log = structlog.get_logger(__name__)
 SECONDS = 60.0
 _SHARE = 30
 """A round that takes a second is repeated after this many at the earliest."""
@@ -50,7 +54,10 @@ _CUSTOMERS = """
 SELECT count(*) FROM customer WHERE partner_id = $1 AND role = 'customer' AND account_status IN ('OPEN', 'FROZEN')
 """
 _LAST = "SELECT day FROM partner_day WHERE partner_id = $1 AND subject = $2 ORDER BY day DESC LIMIT 1"
-_FORGET = "DELETE FROM partner_day WHERE partner_id = $1 AND subject = ANY($2::text[]) AND day >= $3"
+_FORGET = """
+DELETE FROM partner_day WHERE partner_id = $1 AND subject = ANY($2::text[]) AND day >= $3
+RETURNING subject, day, items, cents_in, cents_out, refused, failed
+"""
 _COLUMNS = ("partner_id", "subject", "day", "items", "cents_in", "cents_out", "refused", "failed", "counted_at")
 
 
@@ -65,30 +72,41 @@ class ActivityCounter:
         began = monotonic()
         if began < self._next_at:
             return 0
-        async with locked(bank.pool, _LOCK) as conn:
-            if conn is not None:
-                await count_days(conn, bank.market, now=await bank.now(conn), wall=wall_now())
-        ended = monotonic()
-        self._next_at = ended + max(SECONDS, _SHARE * (ended - began))
+        try:
+            async with locked(bank.pool, _LOCK) as conn:
+                if conn is not None:
+                    await _count_partners(conn, bank.market, now=await bank.now(conn), wall=wall_now())
+        finally:
+            ended = monotonic()
+            self._next_at = ended + max(SECONDS, _SHARE * (ended - began))
         return 0
 
 
-async def count_days(conn: Connection, market: Market, *, now: datetime, wall: datetime) -> None:
-    """Count the days of every partner up to `now`, business time, those of requests and deliveries up to `wall`."""
+async def _count_partners(conn: Connection, market: Market, *, now: datetime, wall: datetime) -> None:
+    """Count the days of each partner up to `now`, business time, those of requests and deliveries up to `wall`."""
     for partner in await list_partners(conn):
-        owner, today, wall_day = partner.partner_id, et_date(now), et_date(wall)
-        booked = await _since(conn, owner, "CUSTODY", today, again=_AGAIN)
-        logged = await _since(conn, owner, "REQUESTS", wall_day, again=_NONE)
-        counted = {("CUSTODY", today): await _custody(conn, owner, market, now), ("REQUESTS", wall_day): (0,) * 5}
-        for statement, since in ((_VOLUMES, booked), (_DEBITS, booked), (_REQUESTS, logged), (_DELIVERIES, logged)):
-            rows = await conn.fetch(statement, owner, et_instant(since, 0))
-            counted |= {(subject, day): tuple(counts) for subject, day, *counts in rows}
+        try:
+            await _count_days(conn, partner.partner_id, market, now=now, wall=wall)
+        except Exception as error:  # noqa: BLE001 - the other partners are counted
+            log.warning("partner_days_failed", error=error_summary(error), partner_id=partner.partner_id)
+
+
+async def _count_days(conn: Connection, owner: UUID, market: Market, *, now: datetime, wall: datetime) -> None:
+    today, wall_day = et_date(now), et_date(wall)
+    booked = await _since(conn, owner, "CUSTODY", today, again=_AGAIN)
+    logged = await _since(conn, owner, "REQUESTS", wall_day, again=_NONE)
+    counted = {("CUSTODY", today): await _custody(conn, owner, market, now), ("REQUESTS", wall_day): (0,) * 5}
+    for statement, since in ((_VOLUMES, booked), (_DEBITS, booked), (_REQUESTS, logged), (_DELIVERIES, logged)):
+        rows = await conn.fetch(statement, owner, et_instant(since, 0))
+        counted |= {(subject, day): tuple(counts) for subject, day, *counts in rows}
+    async with conn.transaction():
+        await conn.execute(_FORGET, owner, ["ACH", "WIRE", "CARD", "DEBITS"], booked)
+        await conn.execute(_FORGET, owner, ["CUSTODY"], today)
+        # What the log no longer has was counted while it did.
+        for subject, day, *counts in await conn.fetch(_FORGET, owner, ["REQUESTS", "DELIVERIES"], logged):
+            counted[subject, day] = max(tuple(counts), counted.get((subject, day), ()))
         records = [(owner, subject, day, *counts, wall) for (subject, day), counts in counted.items()]
-        async with conn.transaction():
-            await conn.execute(_FORGET, owner, ["ACH", "WIRE", "CARD", "DEBITS"], booked)
-            await conn.execute(_FORGET, owner, ["REQUESTS", "DELIVERIES"], logged)
-            await conn.execute(_FORGET, owner, ["CUSTODY"], today)
-            await conn.copy_records_to_table("partner_day", records=records, columns=_COLUMNS)
+        await conn.copy_records_to_table("partner_day", records=records, columns=_COLUMNS)
 
 
 async def _since(conn: Connection, partner_id: UUID, subject: str, day: date, *, again: timedelta) -> date:

@@ -5,18 +5,22 @@ from typing import Annotated
 
 import typer
 
+from billfold.audit.record import audited
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
+from billfold.ledger.bank import Bank
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.ledger.types import Origin
 from billfold.payments.routing.directory import InvalidDirectory, read_directory
 from billfold.payments.routing.store import replace_directory
-from billfold.platform.database.connection import Connection
+from billfold.platform.clock import wall_now
 
 group = CommandGroup("routing", "The directories of routing numbers.", example="import FedACHdir.txt")
 
 
 @group.command("import FedACHdir.txt", "import fpddir.txt")
 async def import_directory(
-    conn: Connection,
+    bank: Bank,
     file: Annotated[Path, typer.Argument(help="A directory of FedACH or of Fedwire, as the Federal Reserve makes it.")],
 ) -> str:
     """Import a directory; it replaces the one before of its rail."""
@@ -25,5 +29,16 @@ async def import_directory(
             entries = read_directory(lines)
     except (OSError, InvalidDirectory) as wrong:
         raise CliError(f"{file}: {wrong}.", "The directory before stays. Download the file again.") from None
-    await replace_directory(conn, entries)
-    return f"{len(entries):,} routing numbers of {entries[0].rail} are in the directory."
+    rail = entries[0].rail
+    async with audited(
+        bank.pool,
+        bank.vault,
+        bank_customer_id(bank.seed),
+        Origin.operator(),
+        "routing_directory.imported",
+        resource=("routing_directory", rail),
+        now=wall_now(),
+        details={"entries": len(entries)},
+    ) as action:
+        await replace_directory(action.conn, entries)
+    return f"{len(entries):,} routing numbers of {rail} are in the directory."

@@ -1,5 +1,6 @@
 """The first page of a company: what is to do, its value over time, the available amount, maturities."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -40,17 +41,21 @@ async def choose_company(page: PageContext) -> PageResponse:
 @get("/companies/{customer_id:str}")
 async def show_home(company: InCompany) -> PageResponse:
     """Show what is to do, and a company's value."""
-    pockets = await company.api.get(list_own_pockets, limit=_RECENT)
-    total: TotalPortfolio = await company.api.get(get_portfolio)
-    face = [(each.maturity_date, each.face_value.value) for each in total.maturities]
-    recent = await company.api.get(list_own_transactions, limit=_RECENT)
-    bank, now = company.page.server.bank, company.clock.now
+    api, bank, now = company.api, company.page.server.bank, company.clock.now
     rows = await list_not_closed(bank.pool, company.customer_id)
+    pockets, total, recent, values, to_do = await asyncio.gather(
+        api.get(list_own_pockets, limit=_RECENT),
+        _portfolio(company),
+        api.get(list_own_transactions, limit=_RECENT),
+        _value_over_time(bank, rows, now),
+        _to_do(company),
+    )
+    face = [(each.maturity_date, each.face_value.value) for each in total.maturities]
     return company.render(
         "home",
         overview=overview_of(bank, rows, now),
-        **await _value_over_time(bank, rows, now),
-        **await _to_do(company),
+        **values,
+        **to_do,
         pockets=pockets.items,
         count=pockets.count,
         total=total,
@@ -58,6 +63,11 @@ async def show_home(company: InCompany) -> PageResponse:
         ladder=maturity_ladder(face)[:_RECENT],
         recent=recent.items,
     )
+
+
+async def _portfolio(company: Company) -> TotalPortfolio:
+    total: TotalPortfolio = await company.api.get(get_portfolio)
+    return total
 
 
 async def _value_over_time(bank: Bank, rows: Sequence[PocketRow], now: datetime) -> dict[str, Any]:
@@ -78,9 +88,11 @@ async def _value_over_time(bank: Bank, rows: Sequence[PocketRow], now: datetime)
 async def _to_do(company: Company) -> dict[str, Any]:
     """Return what waits for somebody, what failed within a week, and whether an agreement is to be accepted."""
     listed, now = list_transfer_requests, company.clock.now
-    waiting = await company.api.get(listed, status="PENDING", limit=_RECENT)
     since = iso_z(now - _FAILED_SINCE)
-    decided = await company.api.get(listed, status="APPROVED", time_created_from=since, limit=_DECIDED)
+    waiting, decided = await asyncio.gather(
+        company.api.get(listed, status="PENDING", limit=_RECENT),
+        company.api.get(listed, status="APPROVED", time_created_from=since, limit=_DECIDED),
+    )
     version = company.page.server.bank.terms.agreements.in_force(et_date(now))
     found = version and await find_unaccepted(company.page.pool, company.page.user.user_id, version)
     return {

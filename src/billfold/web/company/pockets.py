@@ -1,5 +1,6 @@
 """The Pockets of a company: opened, renamed, closed, with their portals; and one of them with its value over time."""
 
+import asyncio
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, Literal
@@ -181,32 +182,35 @@ async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") 
     key, api = path_id(pocket_id, _NO_SUCH), company.api
     pocket: Pocket = await api.get(get_pocket, pocket_id=key)
     span = company.page.query.get("span", "90d")
+    since = _first_day(company, span)
     held = pocket.portfolio.securities if pocket.portfolio else []
     bank = company.page.server.bank
-    rows = await list_by_id(bank.pool, [(company.customer_id, key)])
-    values = (await api.get(list_pocket_values, pocket_id=key, date_from=_first_day(company, span))).items
-    earned = [
-        (period, label, await api.get(get_pocket_earnings, pocket_id=key, period=period))
-        for period, label in _PERIODS.items()
-    ]
+    rows, values, holds, portals, recent, *earned = await asyncio.gather(
+        list_by_id(bank.pool, [(company.customer_id, key)]),
+        api.get(list_pocket_values, pocket_id=key, date_from=since),
+        api.get(list_holds, pocket_id=key, limit=ACTIVE_MAX, **{"filter[status]": "ACTIVE"}),
+        api.get(list_portals, pocket_id=key, limit=_PAGE),
+        api.get(list_own_transactions, limit=_RECENT, **{"pocket[]": key}),
+        *(api.get(get_pocket_earnings, pocket_id=key, period=period) for period in _PERIODS),
+    )
     return company.render(
         "pocket",
         wrong=wrong,
         given=company.page.form,
-        holds=(await api.get(list_holds, pocket_id=key, limit=ACTIVE_MAX, **{"filter[status]": "ACTIVE"})).items,
+        holds=holds.items,
         hold_days=[et_date(company.clock.now) + each for each in (timedelta(0), DURATION, DURATION_MAX - _DAY)],
         pocket=pocket,
         today=et_date(company.clock.now),
         overview=overview_of(bank, rows, company.clock.now),
         per_second=_appreciation(pocket),
         ladder=maturity_ladder([(each.maturity_date, each.quantity * _FACE_CENTS) for each in held]),
-        values=values,
-        chart=line_chart([each.total_value.value for each in values]),
+        values=values.items,
+        chart=line_chart([each.total_value.value for each in values.items]),
         spans=[(name, label) for name, (label, _) in _SPANS.items()],
         span=span,
-        earned=earned,
-        portals=(await api.get(list_portals, pocket_id=key, limit=_PAGE)).items,
-        recent=(await api.get(list_own_transactions, limit=_RECENT, **{"pocket[]": key})).items,
+        earned=[(*named, each) for named, each in zip(_PERIODS.items(), earned, strict=True)],
+        portals=portals.items,
+        recent=recent.items,
     )
 
 

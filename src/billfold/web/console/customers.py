@@ -29,8 +29,6 @@ from billfold.payments.cards.commands import CardStatus
 from billfold.payments.cards.routes import list_cards, list_customer_cards, set_card_status
 from billfold.payments.wires.routes import list_wires
 from billfold.request_log.routes import list_request_errors
-from billfold.request_log.store import RequestFilter, filtered_list
-from billfold.servicing.lists import OF_CUSTOMER
 from billfold.web.console.activity import activity_of
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import InPartner, Partner
@@ -39,15 +37,16 @@ from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 _NEWEST = 5
 _SUBSCRIPTIONS = 50
 _GROUPED = timedelta(hours=24)
+_EVENTS = """
+SELECT event_id, kind, raised_at FROM event WHERE customer_id = $1 AND kind = ANY($2::text[])
+ ORDER BY event_no DESC LIMIT $3
+"""
 
 
 async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") -> PageResponse:
     key, api = path_id(customer_id, _NOBODY), partner.api
     customer: Customer = await api.get(get_customer, customer_id=key)
     pockets = await api.get(list_customer_pockets, customer_id=key, limit=_SHOWN)
-    requests, values = filtered_list(RequestFilter(tenant_id=customer.id))
-    pool = partner.page.pool
-    events = await OF_CUSTOMER["events"].listed.rows(pool, customer.id, limit=_SHOWN)
     return partner.render(
         "partner_customer",
         wrong=wrong,
@@ -57,8 +56,7 @@ async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") ->
         pocket_names={each.id: each.pocket_name for each in pockets.items},
         cards=await api.get(list_customer_cards, customer_id=key, limit=_SHOWN),
         wires=await api.get(list_wires, customer_id=key, limit=_SHOWN),
-        events=[each for each in events if each["kind"] in PARTNER_KINDS],
-        requests=await requests.rows(pool, *values, limit=_SHOWN),
+        events=await partner.page.pool.fetch(_EVENTS, customer.id, PARTNER_KINDS, _SHOWN),
         entries=await api.get(list_customer_ach_originations, customer_id=key, limit=_SHOWN),
         transactions=await api.get(list_customer_transactions, customer_id=key, limit=_SHOWN),
     )
