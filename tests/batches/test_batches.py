@@ -189,6 +189,25 @@ async def test_an_atomic_batch_of_more_rows_than_one_audit_entry_proves_is_verif
     assert not await verified(customer_desk.bank)
 
 
+async def test_two_atomic_batches_of_the_same_keys_at_once_pay_once(
+    customer_desk, manager, world, funded, payroll_pocket
+):
+    body = batch(*[row(funded, 10_00, to=payroll_pocket, idempotency_key=f"k{n}") for n in range(5)], mode="ATOMIC")
+    made = [await asked(customer_desk, body) for _ in range(2)]
+    for each in made:
+        await decided(manager, each)
+    for each in made:
+        assert (await carried_out(customer_desk, world, each))["rows"]["completed"] == 5
+    assert 49_00 < await world.value(payroll_pocket) <= 50_00
+    assert not await verified(customer_desk.bank)
+    async with customer_desk.bank.pool.acquire() as conn:
+        transaction = conn.transaction()
+        await transaction.start()
+        await conn.execute("UPDATE batch_row SET amount = amount + 1 WHERE row_no = 1")
+        assert {each.table for each in (await report_of(conn, checks_of(checks))).findings} == {"batch_row"}
+        await transaction.rollback()
+
+
 @pytest.mark.parametrize("mode", ["INDEPENDENT", "ATOMIC"])
 async def test_a_batch_that_is_interrupted_anywhere_goes_on_and_pays_once(
     customer_desk, manager, world, funded, payroll_pocket, mode, monkeypatch

@@ -3,9 +3,15 @@
 import asyncio
 from uuid import UUID
 
+import pytest
 from tests.support.approvals import counterparty
 from tests.support.world import new_key
 
+from billfold.batches import store
+from billfold.batches.types import RUN_BATCH
+from billfold.ledger.scheduler import run_job
+from billfold.ledger.types import ScheduledJob
+from billfold.platform.errors import Unavailable
 from billfold.verify.runner import verify_bank
 
 BATCHES = "/api/v1/batches/"
@@ -93,6 +99,53 @@ async def test_row_700_without_funds_moves_nothing_and_others_are_not_kept_waiti
     await world.invalid("POST", BATCHES, mixed, loc="body.rows.1.from_pocket_id")
     async with world.bank.pool.acquire() as conn:
         assert not (await verify_bank(conn, market=world.bank.market, vault=world.bank.vault)).findings
+
+
+async def test_rows_that_ran_before_an_interruption_keep_their_answers(world, monkeypatch):
+    origin = await world.funded(1_000_00)
+    to = await world.pocket(origin.customer)
+    payee = await counterparty(world, origin.customer, to)
+    peer = {"type": "PEER_TO_PEER", "from_pocket_id": origin.id, "counterparty_id": payee}
+    made = await world.post(BATCHES, batch(peer | {"amount_usdc": 5_000_00}, peer | {"amount_usdc": 50_00}))
+    bank, stored = world.bank, await world.bank.pool.fetchrow("SELECT customer_id, request_id FROM batch")
+    job = ScheduledJob(RUN_BATCH, stored["request_id"], stored["customer_id"], at=await bank.now())
+
+    async def stop(*_):
+        raise ConnectionError
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(store, "record_results", stop)
+        with pytest.raises(ConnectionError):
+            await run_job(bank, job)
+    await world.send("DELETE", f"/api/v2/customers/{origin.customer}/counterparties/{payee}/")
+    assert (await carried_out(world, made))["rows"]["completed"] == 1
+    assert await rows_of(world, made) == [("FAILED", "insufficient-funds"), ("COMPLETED", None)]
+
+
+async def test_a_fault_of_the_bank_in_one_row_takes_no_results_of_others_and_open_rows_are_limited(world, monkeypatch):
+    origin = await world.funded(1_000_00)
+    to = await world.pocket(origin.customer)
+    made = await world.post(BATCHES, batch(*[within(origin, to, 1_00)] * 3))
+    bank, stored = world.bank, await world.bank.pool.fetchrow("SELECT customer_id, request_id FROM batch")
+    job = ScheduledJob(RUN_BATCH, stored["request_id"], stored["customer_id"], at=await bank.now())
+    submit_all = world.bank.engine.submit_all
+
+    async def fail_first(commands):
+        return [Unavailable("The database is away."), *await submit_all(commands[1:])]
+
+    with monkeypatch.context() as failing:
+        failing.setattr(world.bank.engine, "submit_all", fail_first)
+        with pytest.raises(Unavailable):
+            await run_job(bank, job)
+    assert [state for state, _ in await rows_of(world, made)] == ["WAITING", "COMPLETED", "COMPLETED"]
+    assert (await carried_out(world, made))["rows"]["completed"] == 3
+    assert 2_00 < await world.value(to) <= 3_00
+    monkeypatch.setattr(store, "OPEN_ROWS_MAX", 3)
+    await world.post(BATCHES, batch(*[within(origin, to, 1)] * 2))
+    more = batch(*[within(origin, to, 1)] * 2)
+    await world.refused("POST", BATCHES, more, status=429, code="rate-limited")
+    await world.later(seconds=1)
+    await world.post(BATCHES, more)
 
 
 async def test_batches_of_another_partner_do_not_exist(world, other_partner):

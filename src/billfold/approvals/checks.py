@@ -69,25 +69,34 @@ SELECT q.customer_id, q.request_id
    AND (s.status IS DISTINCT FROM 'APPROVED' OR s.series_state IS NULL OR q.member_id <> s.member_id
         OR q.content::jsonb #- '{transfer,id}' <> (s.content::jsonb - 'schedule') #- '{transfer,id}')
 """
+_LISTED = """
+SELECT DISTINCT b.customer_id, b.request_id, h.hash
+  FROM batch b CROSS JOIN json_array_elements_text(
+       CASE WHEN json_typeof(b.content -> 'rows') = 'array' THEN b.content -> 'rows' ELSE '[]' END) AS h(hash)
+"""
 # A row of a batch is one of those that its approval is bound to.
-_NOT_OF_BATCH = """
+_NOT_OF_BATCH = f"""
 SELECT q.customer_id, q.request_id
   FROM transfer_request q LEFT JOIN batch b ON b.customer_id = q.customer_id AND b.request_id = q.batch_id
+  LEFT JOIN ({_LISTED}) l ON l.customer_id = q.customer_id AND l.request_id = q.batch_id
+   AND l.hash = encode(q.content_hash, 'hex')
  WHERE q.batch_id IS NOT NULL
    AND (b.status = 'APPROVED' AND b.partner_id IS NULL AND q.member_id = b.member_id
-        AND (b.content::jsonb -> 'rows') ? encode(q.content_hash, 'hex')) IS NOT TRUE
+        AND l.hash IS NOT NULL) IS NOT TRUE
 """
 _BATCH_NOT_APPROVED = """
 SELECT c.customer_id, c.command_id
   FROM command c LEFT JOIN batch b ON b.customer_id = c.customer_id AND b.request_id = c.key
  WHERE c.caller = 'batch' AND c.accepted AND (b.status = 'APPROVED' AND b.content_hash = c.request_hash) IS NOT TRUE
 """
-_NOT_IN_BATCH = """
+_NOT_IN_BATCH = f"""
 SELECT r.customer_id, r.batch_id, r.row_no
-  FROM batch_row r JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
+  FROM batch_row r LEFT JOIN ({_LISTED}) l ON l.customer_id = r.customer_id AND l.request_id = r.batch_id
+   AND l.hash = encode(r.content_hash, 'hex')
  WHERE r.content IS NOT NULL
-   AND (r.content_hash = sha256(convert_to(r.content::text, 'UTF8'))
-        AND (b.content::jsonb -> 'rows') ? encode(r.content_hash, 'hex')) IS NOT TRUE
+   AND (r.content_hash = sha256(convert_to(r.content::text, 'UTF8')) AND l.hash IS NOT NULL
+        AND r.amount::text = coalesce(r.content ->> 'amount_usdc',
+                                      r.content #>> '{{transfer,amount,amount_usdc}}')) IS NOT TRUE
 """
 _TABLES = ("transfer_request", "authorization_request", "batch")
 CHECKS = (

@@ -18,7 +18,7 @@ from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.types import Actor
 from billfold.audit.record import audited
-from billfold.batches import rules
+from billfold.batches import rules, store
 from billfold.batches.commands import CommandList
 from billfold.batches.types import REUSED, ROWS_PER_PART, Batch, BatchRow, RowProblem, RowResult
 from billfold.data_keys.keys import DataKeys
@@ -37,7 +37,11 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
     by = await _actor(bank, batch)
     objections = await _find_objections(bank, batch, rows)
     await _insert_requests(bank, by, batch, rows, objections=objections)
-    await execute_in_order(bank, batch.customer_id, [key for row in rows if (key := row.object_id)])
+    try:
+        await execute_in_order(bank, batch.customer_id, [key for row in rows if (key := row.object_id)])
+    except Exception:  # the job runs again, for what failed and the rows to come
+        await store.record_results(bank.pool, batch, list((await _find_made(bank, by, rows)).values()))
+        raise
     return await _read_results(bank, by, rows)
 
 

@@ -21,19 +21,19 @@ from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.engine.pending_command import Answer
+from billfold.ledger.engine.pending_command import Answer, answer_from_outcome
 from billfold.payments.on_us.routes import PeerLookup, ordered, transfer_command
 from billfold.payments.on_us.schemas import AccountRef, CreateTransfer
 from billfold.payments.wires.routes import WIRES_FEATURE, wire_command
 from billfold.payments.wires.schemas import CreateWire
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.platform.ids import command_id
 
 TYPES = frozenset(
     {"INTERNAL_REALLOCATION", "PEER_TO_PEER", "WIRE", "PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING"}
 )
-_MADE_AS = ("transfer", "wire")
-"""The kinds of a transfer in the directory, by whether it is a wire."""
+_ANSWER = "SELECT accepted, outcome FROM command WHERE customer_id = $1 AND command_id = $2 AND request_hash = $3"
 
 
 async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
@@ -118,22 +118,40 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
     """Carry out rows of a batch, each by itself, and return their results."""
     results, left = await _results_of_made(bank, batch, rows)
     commands: dict[int, Command] = {}
+    answers: dict[int, Answer | BillfoldError] = {}
     for row, made in zip(left, await _commands_of(bank, batch, left), strict=True):
         if isinstance(made, Command):
             commands[row.row_no] = made
         else:
-            is_made = await bank.directory.find(_MADE_AS[_order_of(row).type == "WIRE"], str(row.object_id)) is not None
-            problem = None if is_made else RowProblem(code=made.code, detail=made.detail)
-            results.append(RowResult(row.row_no, problem))
-    answers = await bank.engine.submit_all(list(commands.values()))
-    for number, answer in zip(commands, answers, strict=True):
+            answers[row.row_no] = await _find_answer(bank, batch, row) or made
+    answers |= zip(commands, await bank.engine.submit_all(list(commands.values())), strict=True)
+    failed: BillfoldError | None = None
+    for number, answer in answers.items():
         if isinstance(answer, Answer):
             results.append(RowResult(number, _rejection_in(answer)))
-        elif isinstance(answer, Refused | NotFound):
+        elif isinstance(answer, Refused | NotFound | InvalidInput):
             results.append(RowResult(number, RowProblem(code=answer.code, detail=answer.detail)))
-        else:  # the database is unavailable: the job runs again
-            raise answer
+        else:
+            failed = answer
+    if failed is not None:  # the job runs again, for this row and those to come
+        await store.record_results(bank.pool, batch, results)
+        raise failed
     return results
+
+
+async def _find_answer(bank: Bank, batch: Batch, row: BatchRow) -> Answer | BillfoldError | None:
+    """Return the answer of the command of a row, if it ran before an interruption."""
+    assert row.object_id is not None
+    caller = await _caller_of(bank, batch)
+    try:
+        payer, _ = await caller.pocket(bank, _order_of(row).from_pocket_id)
+    except NotFound:
+        return None
+    key = command_id(caller.key_owner, row.object_id)
+    found = await bank.pool.fetchrow(_ANSWER, payer, key, row.content_hash)
+    if found is None:
+        return None
+    return answer_from_outcome(msgspec.json.decode(found["outcome"]), accepted=found["accepted"], replayed=True)
 
 
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:

@@ -1,7 +1,7 @@
 """Queries of batches and their rows."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -10,6 +10,7 @@ from asyncpg import Record
 from billfold.approvals.rules import MAY_APPROVE, text_of
 from billfold.approvals.store.requests import RequestKind
 from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH, Batch, BatchRow, RowProblem, RowResult
+from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList
 
@@ -43,6 +44,12 @@ INSERT INTO batch_row (customer_id, batch_id, row_no, row_key, content, content_
                        state, problem)
 SELECT $1, $2, r.* FROM unnest($3::int[], $4::text[], $5::json[], $6::bytea[], $7::uuid[], $8::bigint[], $9::uuid[],
                                $10::json[], $11::text[], $12::json[]) AS r
+"""
+OPEN_ROWS_MAX: Final = 10_000
+"""Rows of one customer, or partner, in batches that have not ended."""
+_OPEN = """
+SELECT sum(row_count) FROM batch
+ WHERE customer_id = $1 AND status IN ('PENDING', 'APPROVED') AND finished_at IS NULL
 """
 _COLUMNS = "row_no, row_key, content, content_hash, object_id, amount, terms, state, problem"
 _WAITING = f"""
@@ -79,7 +86,10 @@ ROWS: KeysetList[BatchRow] = KeysetList(
 
 
 async def insert_rows(conn: Connection, customer_id: UUID, batch_id: UUID, rows: Sequence[BatchRow]) -> None:
-    """Insert the rows of a batch."""
+    """Insert the rows of a batch. Raises `rate-limited` if its owner has too many in batches that have not ended."""
+    if await conn.fetchval(_OPEN, customer_id) > OPEN_ROWS_MAX:
+        detail = f"Batches that have not ended may have {OPEN_ROWS_MAX} rows together. Wait until some have."
+        raise ProblemWithHeaders("rate-limited", detail, (b"retry-after", b"60"))
     values: list[tuple[Any, ...]] = [
         (
             row.row_no,

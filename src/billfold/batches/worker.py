@@ -19,6 +19,7 @@ from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import InvariantError
 
 _REPORTER: Final = "batch-report"
 
@@ -60,7 +61,10 @@ async def _run_part(bank: Bank, batch: Batch) -> bool:
     rows = await store.list_waiting(bank.pool, batch.customer_id, batch.request_id, limit=limit)
     refused = None
     if batch.mode == "ATOMIC":
-        results, refused = await rules_of.carry_out_all(bank, batch, rows) if rows else ([], None)
+        try:
+            results, refused = await rules_of.carry_out_all(bank, batch, rows) if rows else ([], None)
+        except InvariantError:  # a batch with the same keys was first: now its transfers are found
+            results, refused = await rules_of.carry_out_all(bank, batch, rows)
     else:
         results = await rules_of.carry_out_each(bank, batch, rows)
     is_last = len(rows) < limit or batch.mode == "ATOMIC"

@@ -30,6 +30,8 @@ CREATE TABLE batch (
   CHECK (refused IS NULL OR finished_at IS NOT NULL)
 );
 CREATE INDEX batch_list ON batch (customer_id, created_at, written_no);
+CREATE INDEX batch_open ON batch (customer_id, business_date)
+ WHERE status IN ('PENDING', 'APPROVED') AND finished_at IS NULL;
 
 CREATE TABLE batch_row (
   customer_id   uuid NOT NULL,
@@ -49,7 +51,6 @@ CREATE TABLE batch_row (
   CHECK (state = 'FAILED' OR (content_hash IS NOT NULL AND object_id IS NOT NULL AND amount IS NOT NULL)),
   CHECK ((state = 'FAILED') = (problem IS NOT NULL))
 );
-CREATE INDEX batch_row_cap ON batch_row (customer_id, rule_id) WHERE rule_id IS NOT NULL AND state = 'WAITING';
 CREATE INDEX batch_row_object ON batch_row (customer_id, object_id);
 
 ALTER TABLE transfer_request ADD COLUMN batch_id uuid;

@@ -1,9 +1,9 @@
 """The worker: does due work, closes the bank's day, runs scheduled jobs, purges old rows.
 
 It has no state: every iteration queries the database for work, so it may be killed at any
-moment and any number may run. One of them at a time does due work, and one runs long jobs concurrently;
-the others take over when it is gone. Correctness does not depend on workers: customers are brought up to date before
-each of their commands anyway.
+moment and any number may run. One of them at a time does due work, and one each runs long jobs and batches of
+transfers concurrently; the others take over when it is gone. Correctness does not depend on workers: customers are
+brought up to date before each of their commands anyway.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from billfold.batches.types import RUN_BATCH
 from billfold.data_keys.rotation import shred_after_retention
 from billfold.documents import store as document_store
 from billfold.documents.ports import FileStore
@@ -156,6 +157,8 @@ SHRED_SECONDS = 600.0
 LONG_JOBS = frozenset({BANK_DAY_CLOSED_JOB})
 """Kinds of jobs that due work does not wait for."""
 _LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
+_BATCHES = frozenset({RUN_BATCH})
+_BATCHES_LOCK = 0x62617463  # "batc"
 
 PeriodicTask = Callable[["Bank"], Awaitable[int]]
 """Work that may be pending: does some of it and returns how many items."""
@@ -168,6 +171,7 @@ class Worker:
         self._bank = bank
         tasks = (
             do_long_jobs,
+            do_batches,
             do_due_work,
             _PeriodicTask(UNKNOWN_JOBS_SECONDS, report_unknown_jobs),
             _PeriodicTask(PURGE_SECONDS, purge_expired),
@@ -257,6 +261,11 @@ async def do_long_jobs(bank: Bank) -> int:
     return await _do_alone(bank, _LONG_JOBS_LOCK, _run_long_jobs)
 
 
+async def do_batches(bank: Bank) -> int:
+    """Run parts of batches of transfers, unless another worker is doing it. Due work continues in the meantime."""
+    return await _do_alone(bank, _BATCHES_LOCK, _run_batches)
+
+
 async def _do_alone(bank: Bank, lock: int, work: PeriodicTask) -> int:
     async with locked(bank.pool, lock) as conn:
         return 0 if conn is None else await work(bank)
@@ -271,13 +280,17 @@ async def _catch_up_all(bank: Bank) -> int:
     for customer_id, error in failed.items():
         is_apart = customers_aside.due.get(customer_id, 0) + 1 >= SET_APART_TRIES
         log.error("due_work_failed", error=error_summary(error), customer_id=customer_id, set_apart=is_apart)
-    jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS)
+    jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS - _BATCHES)
     closed = await close_bank_days(bank, now)
     return _log_completed_work(now, due_customers.happened + jobs, bank_days=closed)
 
 
 async def _run_long_jobs(bank: Bank) -> int:
     return _log_completed_work(await bank.now(), await _run_jobs(bank, "long job", bank.job_runners.keys() & LONG_JOBS))
+
+
+async def _run_batches(bank: Bank) -> int:
+    return _log_completed_work(await bank.now(), await _run_jobs(bank, "batch job", bank.job_runners.keys() & _BATCHES))
 
 
 async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counter[str]:

@@ -80,10 +80,10 @@ SELECT (SELECT coalesce(sum(q.amount), 0) FROM transfer_request q
          WHERE q.customer_id = $1 AND q.rule_id = $2 AND q.business_date = $3 AND q.request_id <> ALL($4)
            AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL AND q.series_state IS NULL
            AND t.status IS DISTINCT FROM 'REJECTED' AND w.status IS DISTINCT FROM 'REJECTED')::bigint
-       + (SELECT coalesce(sum(r.amount), 0) FROM batch_row r
-            JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
-           WHERE r.customer_id = $1 AND r.rule_id = $2 AND b.business_date = $3
-             AND r.state = 'WAITING' AND b.status IN ('PENDING', 'APPROVED'))::bigint
+       + (SELECT coalesce(sum(r.amount), 0) FROM batch b
+            JOIN batch_row r ON r.customer_id = b.customer_id AND r.batch_id = b.request_id
+           WHERE b.customer_id = $1 AND b.business_date = $3 AND b.status IN ('PENDING', 'APPROVED')
+             AND b.finished_at IS NULL AND r.rule_id = $2 AND r.state = 'WAITING')::bigint
 """
 
 
