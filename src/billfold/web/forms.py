@@ -17,7 +17,7 @@ from billfold.http.raw_request import convert
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 
-_DOLLARS = re.compile(r"\$?\d[\d,]{0,14}(\.\d{1,2})?", re.ASCII)
+_DOLLARS = re.compile(r"\$?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,2})?", re.ASCII)
 _LABELS = {
     "again": "password",
     "amount_from": "smallest amount",

@@ -106,7 +106,7 @@ async def add_batch(company: InCompany) -> PageResponse:
         }
         if form.get("step") == "request" and all(each.row for each in pasted):
             made = await company.api.send(create_batch, body, key=company.page.form_key)
-            return redirect(f"{company.path}/batches/{made.id}", done="saved")
+            return redirect(f"{company.path}/batches/{made.id}", done="batch-requested")
         found = await company.api.send(preview_batch, body) if body["rows"] else None
     except (InvalidInput, Refused) as wrong:
         return await _form(company, form, wrong)
@@ -228,7 +228,7 @@ def _read_line(line: Line, columns: Sequence[str], payees: Mapping[str, Sequence
         "end_to_end_identification": cells.get("reference") or None,
         "idempotency_key": cells.get("key") or None,
     }
-    return PastedRow(line.number, {**cells, "to": named[0].name}, {}, row)
+    return PastedRow(line.number, {**cells, "to": named[0].name, "amount": format_usd(cents)}, {}, row)
 
 
 @get("/companies/{customer_id:str}/batches/{batch_id:str}")
