@@ -178,6 +178,9 @@ async def test_a_row_whose_id_another_request_took_fails_alone(customer_desk, ma
     await carried_out(customer_desk, world, made)
     assert await rows_of(customer_desk, made) == [("FAILED", "idempotency-key-reused"), ("COMPLETED", None)]
     await invalid(customer_desk, body | {"mode": "ATOMIC"}, "body.rows.0.idempotency_key")
+    shown = (await customer_desk.ask("POST", f"{BATCHES}preview/", body, status=200)).json()
+    assert [each["problems"][0]["code"] for each in shown["problems"]] == ["idempotency-key-reused"]
+    assert shown["pockets"][0]["payments"] == 1
 
 
 async def test_an_atomic_batch_of_more_rows_than_one_audit_entry_proves_is_verified(

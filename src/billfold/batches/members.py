@@ -73,7 +73,7 @@ async def request_batch(bank: Bank, by: Actor, customer: CustomerRow, new: NewBa
         if (existing := await find_same(conn, by, new)) is not None:
             audited_action.skip()
             return existing
-        problems |= await _find_taken(conn, by, contents)
+        problems |= await find_taken(conn, by, contents)
         terms = await requirements_of(conn, by, {n: each for n, each in contents.items() if n not in problems})
         problems |= {n: problem_from(each) for n, each in terms.items() if isinstance(each, BillfoldError)}
         require_rows(new.rows, problems, new.mode)
@@ -202,7 +202,7 @@ def _check_pocket(known: _Known, pocket_id: UUID, field: str) -> None:
         raise Refused("pocket-not-open", f"The pocket is {found.status}.", field=field)
 
 
-async def _find_taken(conn: Connection, by: Actor, contents: Mapping[int, RequestContent]) -> dict[int, RowProblem]:
+async def find_taken(conn: Connection, by: Actor, contents: Mapping[int, RequestContent]) -> dict[int, RowProblem]:
     """Return the problems of rows whose key has made another transfer."""
     ids = [each.request_id for each in contents.values()]
     made = {each.request_id: each for each in await TRANSFER_REQUESTS.list_named(conn, by.customer_id, ids, now=by.now)}

@@ -48,11 +48,15 @@ async def preview(bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -
     problems |= {number: [each] for number, each in found.items()}
     terms: ApprovalRequirement | None = None
     async with bank.pool.acquire() as conn, conn.transaction():
+        taken = await members.find_taken(conn, by, contents)
+        contents = {n: each for n, each in contents.items() if n not in taken}
         required = await members.requirements_of(conn, by, contents)
         kept = [each for each in required.values() if not isinstance(each, BillfoldError)]
         terms = await members.requirement_of_all(conn, by, kept, new.reviewers) if kept else None
     refused = {n: each for n, each in required.items() if isinstance(each, BillfoldError)}
-    pockets, not_paid = await _run(bank, by.customer_id, contents) if len(contents) <= RUN_MAX else ([], {})
+    paid = {n: each for n, each in contents.items() if n not in refused}
+    pockets, not_paid = await _run(bank, by.customer_id, paid) if len(paid) <= RUN_MAX else ([], {})
+    problems |= {n: [each] for n, each in taken.items()}
     for number, error in (refused | not_paid).items():
         problems.setdefault(number, []).append(members.problem_from(error))
     amount = sum(content.amount for content in contents.values())

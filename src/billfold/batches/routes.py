@@ -1,6 +1,7 @@
 """Batches of both APIs: created, read with their progress and rows; approved by members of a customer."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -127,6 +128,11 @@ async def list_batches(caller: Caller | CustomerCaller, bank: Bank, wanted: Orde
     kind, owner = _kind_of(caller)
     page = await wanted.read(bank, kind.listed, owner, caller.now, scope=f"batches:{caller.key_owner}", filters=owner)
     return page_of(page, await _shown_all(bank, page.items))
+
+
+async def list_pending_batches(bank: Bank, customer_id: UUID, now: datetime) -> list[ShownBatch]:
+    """Return the batches of a customer that wait for approval, oldest first."""
+    return await _shown_all(bank, await BATCHES.list_pending(bank.pool, customer_id, now=now))
 
 
 @get(_ONE, SIGNED, READS)

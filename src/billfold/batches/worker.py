@@ -56,17 +56,17 @@ async def _find(bank: Bank, job: ScheduledJob) -> Batch | None:
 
 async def _run_part(bank: Bank, batch: Batch) -> bool:
     """Carry out the next rows and record their results; return whether rows are left."""
-    rules_of = carry_out if batch.partner_id is None else partners
+    rows_of = carry_out if batch.partner_id is None else partners
     limit = ROWS_MAX if batch.mode == "ATOMIC" else ROWS_PER_PART
     rows = await store.list_waiting(bank.pool, batch.customer_id, batch.request_id, limit=limit)
     refused = None
     if batch.mode == "ATOMIC":
         try:
-            results, refused = await rules_of.carry_out_all(bank, batch, rows) if rows else ([], None)
+            results, refused = await rows_of.carry_out_all(bank, batch, rows) if rows else ([], None)
         except InvariantError:  # a batch with the same keys was first: now its transfers are found
-            results, refused = await rules_of.carry_out_all(bank, batch, rows)
+            results, refused = await rows_of.carry_out_all(bank, batch, rows)
     else:
-        results = await rules_of.carry_out_each(bank, batch, rows)
+        results = await rows_of.carry_out_each(bank, batch, rows)
     is_last = len(rows) < limit or batch.mode == "ATOMIC"
     async with audited(
         bank.pool,

@@ -21,7 +21,7 @@ from billfold.approvals.transfer_requests_routes import (
     get_transfer_request,
     list_transfer_requests,
 )
-from billfold.batches.routes import list_batches
+from billfold.batches.routes import list_pending_batches
 from billfold.batches.schemas import ShownBatch
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -160,8 +160,8 @@ async def show_approvals(company: InCompany) -> PageResponse:
     names = await names_of_pockets(company, [key for each in transfers for key in pockets_of(each) if key])
     items = [_of_transfer(company, each, names) for each in reversed(transfers)]
     items += [_of_change(company, each) for each in reversed(changes.items)]
-    batches = (await company.api.get(list_batches, limit=BATCH_MAX)).items
-    items += [_of_batch(company, each) for each in batches if each.status == "PENDING"]
+    batches = await list_pending_batches(company.page.server.bank, company.customer_id, company.clock.now)
+    items += [_of_batch(company, each) for each in batches[:BATCH_MAX]]
     items.sort(key=lambda each: each.since)
     shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
     counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
