@@ -28,10 +28,13 @@ async def test_what_is_wrong_in_a_pasted_table_is_shown_in_its_cells(
         "Headings are To, Amount, Description, Reference, Key."
     )
     table = "To\tAmount ($)\tMemo\npayroll\t1,250.00\t<b>Wages</b>\nNobody\t1\t\nContoso\tmuch\t=1+1\n"
+    table += "Contoso\t12,5\t\nContoso\t0\t\nContoso\t1,250.5\t\n"
     await previewed(maker, funded, table)
-    assert "2 rows have a problem." in maker.text
+    assert "4 rows have a problem." in maker.text
     assert "No verified payee or Pocket has this name." in maker.text
-    assert "The amount must be dollars like 1,250.50." in maker.text
+    assert maker.text.count("The amount must be dollars like 1,250.50.") == 2  # "12,5" is not 125 dollars
+    assert "0 The amount must be more than zero." in maker.text
+    assert "$1,250.50" in maker.text
     assert "<b>Wages" not in maker.page.text
     assert "Request approval" not in maker.text
     await previewed(maker, funded, "to,amount\nPayroll,8000\nPayroll,8000")
@@ -46,7 +49,7 @@ async def test_a_pasted_table_is_requested_once_approved_with_a_passkey_and_canc
     device = await with_passkey(approver)
     table = 'To,Amount,Description,Key\n"Payroll","1,250.00",Wages,w-1\nContoso,250,=1+1,w-2\n'
     path, form = await previewed(maker, funded, table)
-    assert "2 transfers, $1,500.00 together." in maker.text
+    assert "2 transfers, $1,500.00 in total." in maker.text
     assert "1 approval for the whole list, by the default: one other member." in maker.text
     answers = await asyncio.gather(*(maker.post(path, form) for _ in range(2)))
     assert 303 in {each.status_code for each in answers}

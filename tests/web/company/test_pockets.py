@@ -136,3 +136,6 @@ async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, c
     for wrong in ("2031-01-01", "2025-06-02T10:00:00Z", "x"):
         await browser.go(f"{path}?as_of={wrong}")
         assert browser.page.status_code == 422, wrong
+    await browser.go(f"{path}?as_of=2025-05-01")
+    assert browser.page.status_code == 404
+    assert "The Pocket was not open yet on that day." in browser.text

@@ -87,6 +87,7 @@ FIRST_DAY = "The first day must be a date or a date-time with its offset, from 1
 LAST_DAY = "The last day must be a date, like 2025-06-02, from 1600-01-01 to 2199-12-31."
 WRONG = {
     "transactions?amount_from=much": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
+    "transactions?amount_from=12,5": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
     "transactions?amount_from=1e2": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
     "transactions?amount_from=0.001": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
     "transactions?from=2025-02-30": {"from": FIRST_DAY},

@@ -35,7 +35,7 @@ async def test_a_report_form_submitted_twice_creates_one_request(console, custom
     assert request["parameters"]["pocket_ids"] == [pocket.id]
     own = f"{browser.home}/reports/{request['id']}"
     await browser.go(own)
-    assert "0 % of it is made" in browser.text
+    assert "0% of it is made" in browser.text
     while await make_reports(bank):
         pass
     await browser.go(own)

@@ -225,21 +225,21 @@ async def test_a_partner_home_counts_volumes_return_rates_and_failed_requests_of
     await bank.pool.execute("DELETE FROM request_log")
     await ActivityCounter().count(bank)
     await viewer.go(viewer.home)
-    assert "Unauthorized R05, R07, R10, R11, R29, R51 1 of 1 100.00 % 0.5 % Above" in viewer.text
-    assert "Administrative R02, R03, R04 0 of 1 0.00 % 3.0 % Within" in viewer.text
-    assert "In by rails and cards $250,001.00" in viewer.text
+    assert "Unauthorized R05, R07, R10, R11, R29, R51 1 of 1 100.00% 0.5% Above limit" in viewer.text
+    assert "Administrative R02, R03, R04 0 of 1 0.00% 3.0% Within limit" in viewer.text
+    assert "Money in $250,001.00" in viewer.text
     day = first_match(r"requests\?from=([\d-]+)&amp;to=\1&amp;status=4xx", viewer.page.text)
     assert (await viewer.go(f"{viewer.home}/developer/requests?from={day}&to={day}&status=4xx")).status_code == 200
     await stranger.go(stranger.home)
     assert "0 of 0" in stranger.text
-    assert "In by rails and cards $0.00" in stranger.text
+    assert "Money in $0.00" in stranger.text
     await partner_desk.later(days=40)
     await partner_desk.funded(100_00, str(pocket.customer), name="Later")
     await ActivityCounter().count(bank)
     await viewer.go(viewer.home)
-    assert "In by rails and cards $100.00" in viewer.text
+    assert "Money in $100.00" in viewer.text
     await viewer.go(f"{viewer.home}?by=month")
-    assert "In by rails and cards $250,101.00" in viewer.text
+    assert "Money in $250,101.00" in viewer.text
     assert (await viewer.go(f"{viewer.home}?by=x")).status_code == 200
 
 

@@ -158,7 +158,7 @@ async def test_partners_are_seen_with_volumes_returns_requests_and_webhooks(bank
         await browser.go(f"{page}?by=month")
         assert "Assets under custody $1,250." in browser.text
         await browser.go(page)
-        assert "In by rails and cards $1,250.75" in browser.text
+        assert "Money in $1,250.75" in browser.text
         assert "Requests with an error" in browser.text
         assert (await browser.go(f"{page}x")).status_code == 404
     await pia.go(f"/partners/{path.rpartition('/')[2]}/customers/{known.path[-36:]}")

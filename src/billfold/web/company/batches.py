@@ -218,6 +218,9 @@ def _read_line(line: Line, columns: Sequence[str], payees: Mapping[str, Sequence
         cents = cents_of("amount", cells.get("amount", ""))
     except InvalidInput as error:
         wrong["amount"] = f"The amount {error.errors[0].msg}."
+    else:
+        if not cents:
+            wrong["amount"] = "The amount must be more than zero."
     if wrong:
         return PastedRow(line.number, cells, wrong, None)
     row = {

@@ -158,6 +158,8 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
         return await _show_pocket_as_of(company, pocket_id, company.page.query["as_of"])
     except InvalidInput as wrong:
         return await _show_pocket(company, pocket_id, wrong)
+    except NotFound:
+        return await _show_pocket(company, pocket_id, NotFound("The Pocket was not open yet on that day."))
 
 
 async def _show_pocket_as_of(company: Company, pocket_id: str, day: str) -> PageResponse:
@@ -169,7 +171,7 @@ async def _show_pocket_as_of(company: Company, pocket_id: str, day: str) -> Page
         "pocket_as_of",
         pocket=pocket,
         day=parse_day(day),
-        today=et_date(company.clock.now),
+        last_day=et_date(company.clock.now) - _DAY,
         earned=[
             (label, await api.get(get_pocket_earnings, pocket_id=key, period=period, **then))
             for period, label in _PERIODS.items()
@@ -200,7 +202,7 @@ async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") 
         holds=holds.items,
         hold_days=[et_date(company.clock.now) + each for each in (timedelta(0), DURATION, DURATION_MAX - _DAY)],
         pocket=pocket,
-        today=et_date(company.clock.now),
+        last_day=et_date(company.clock.now) - _DAY,
         overview=overview_of(bank, rows, company.clock.now),
         per_second=_appreciation(pocket),
         ladder=maturity_ladder([(each.maturity_date, each.quantity * _FACE_CENTS) for each in held]),
