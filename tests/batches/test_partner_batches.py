@@ -131,7 +131,7 @@ async def test_a_fault_of_the_bank_in_one_row_takes_no_results_of_others_and_ope
     submit_all = world.bank.engine.submit_all
 
     async def fail_first(commands):
-        return [Unavailable("The database is away."), *await submit_all(commands[1:])]
+        return [Unavailable("The database is unavailable."), *await submit_all(commands[1:])]
 
     with monkeypatch.context() as failing:
         failing.setattr(world.bank.engine, "submit_all", fail_first)
