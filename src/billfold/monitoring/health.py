@@ -256,7 +256,7 @@ async def _chains(conn: Connection) -> HealthCheck:
             said = "; ".join(f"{node} {problem}" for node, problem in each.problems.items())
             found = f"{each.chain} is read up to {each.agreed_at:%Y-%m-%d %H:%M} UTC: {said or 'no worker reads it'}"
             return HealthCheck("chains", found, "Fix the nodes, or start a worker: `billfold worker`.")
-    return HealthCheck("chains", f"{len(cursors)} are read" if cursors else "none is read")
+    return HealthCheck("chains", f"{len(cursors)} read" if cursors else "none is read")
 
 
 COUNT_MAX = 10_000

@@ -57,7 +57,7 @@ async def test_a_pasted_table_is_requested_once_approved_with_a_passkey_and_canc
     await maker.go(f"{maker.home}/batches")
     assert "2 transfers" in maker.text
     await approver.go(f"{approver.home}/approvals")
-    assert "Batch of 2 transfers $1,500.00 all rows or none." in approver.text
+    assert "Batch of 2 transfers $1,500.00 All rows or none." in approver.text
     here = f"{approver.home}/batches/{made['id']}"
     await approver.go(here)
     await approver.send(here, **await signed(approver, device, here))

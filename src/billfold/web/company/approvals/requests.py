@@ -222,7 +222,7 @@ def _of_batch(company: Company, batch: ShownBatch) -> QueuedRequest:
         id=batch.id,
         path=f"{company.path}/batches/{batch.id}",
         sentence=f"Batch of {batch.rows.total} transfers",
-        description="all rows or none" if batch.mode == "ATOMIC" else "each row by itself",
+        description="All rows or none" if batch.mode == "ATOMIC" else "Each row by itself",
         amount=batch.amount.formatted,
         cents=None,
         requested_by=f"{approval.requested_by.first_name} {approval.requested_by.last_name}".strip(),
