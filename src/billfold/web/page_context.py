@@ -97,7 +97,6 @@ DONE = {
     "review-approved": "It is approved.",
     "review-rejected": "It is rejected.",
     "hit-cleared-once": "You have cleared the hit. Another operator has to clear it too.",
-    "batch-requested": "The batch is requested.",
     "report-requested": "The report is requested.",
     "role-changed": "The role is changed.",
     "saved": "Saved.",

@@ -137,5 +137,5 @@ async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, c
         await browser.go(f"{path}?as_of={wrong}")
         assert browser.page.status_code == 422, wrong
     await browser.go(f"{path}?as_of=2025-05-01")
-    assert browser.page.status_code == 404
+    assert browser.page.status_code == 422
     assert "The Pocket was not open yet on that day." in browser.text
