@@ -35,6 +35,7 @@ _FILTERS = {
 _NO_SUCH = "There is no such transaction."
 _UNDOES = "transfers.write"
 _HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "counterparty_id"})
+_ACRONYMS = frozenset({"ach", "aum", "imad", "omad", "uetr"})
 
 
 @get("/companies/{customer_id:str}/transactions")
@@ -117,10 +118,23 @@ def _facts(transaction: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any var
     own = {name: value for name, value in msgspec.structs.asdict(transaction).items() if name not in _HIDDEN}
     found = {**own, **_flat(transaction.remittance_information)}
     return [
-        (name.replace("_", " ").capitalize(), str(value))
+        (_phrase(name.removeprefix("on_us_")), _words(value))
         for name, value in found.items()
         if value not in ({}, None, "", False)
     ]
+
+
+def _words(value: Any) -> str:  # noqa: ANN401 - any JSON
+    """Return a value as people read it: a party by its name, WORDS_OF_A_CHOICE as words."""
+    if isinstance(value, dict):
+        return str(value.get("name") or ", ".join(str(each) for each in value.values() if each))
+    text = str(value)
+    return _phrase(text) if "_" in text and text.isupper() else text
+
+
+def _phrase(name: str) -> str:
+    text = " ".join(each.upper() if each in _ACRONYMS else each for each in name.lower().split("_"))
+    return text[:1].upper() + text[1:]
 
 
 def _flat(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
