@@ -53,6 +53,7 @@ async def test_every_linked_console_page_exists_and_explanations_match_their_amo
         if page.headers["content-type"].startswith("text/html"):
             assert len(page.content) < BYTES_MAX, path
             assert "style=" not in page.text
+            assert "{&#39;" not in page.text, path
             if "/explain" in path and text.startswith("$"):
                 assert f'<p class="hero">{text.removesuffix(", how it came about")}</p>' in page.text, path
                 explained += 1
