@@ -13,7 +13,7 @@ from billfold.approvals.execute_transfers import run_in_order
 from billfold.approvals.rules import approvals_in
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import reviews_of
-from billfold.approvals.transfer_orders import content_of
+from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.transfer_preview import PreviewedTransfer, TransferPreview, preview_of_run, render_preview
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.bank import Bank
@@ -84,7 +84,7 @@ async def preview_batch(bank: Bank, customer_id: UUID, request_ids: Sequence[UUI
             pockets=effects,
             refused={key: each for key, each in runs.items() if not isinstance(each, DryRun)},
             pays=frozenset(request.request_id for request, _ in paid),
-            payees=await _read_history(conn, customer_id, requests),
+            payees=await read_history(conn, customer_id, requests),
         )
 
 
@@ -97,7 +97,10 @@ def joined(previews: Sequence[PreviewedTransfer]) -> PreviewedTransfer:
     )
 
 
-async def _read_history(conn: Db, customer_id: UUID, requests: Sequence[TransferRequest]) -> dict[UUID, PayeeHistory]:
+async def read_history(
+    conn: Db, customer_id: UUID, requests: Sequence[TransferRequest | RequestContent]
+) -> dict[UUID, PayeeHistory]:
+    """Return what is known of the payees of transfers, by the transfers' ids."""
     named = [each for each in requests if each.counterparty_id is not None]
     ids = ([each.request_id for each in named], [each.counterparty_id for each in named])
     return {key: PayeeHistory(*rest) for key, *rest in await conn.fetch(_HISTORY, customer_id, *ids)}

@@ -1,20 +1,21 @@
 """Previews a batch of members without writing anything: what is wrong with rows, the approval, and the Pockets."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.pockets.store import get_pocket
-from billfold.approvals.batch_preview import joined
+from billfold.approvals import transfer_orders
+from billfold.approvals.batch_preview import PayeeHistory, joined, read_history
 from billfold.approvals.execute_transfers import run_in_order
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_preview import TransferPreview, preview_of_run, render_preview
 from billfold.approvals.types import Actor, ApprovalRequirement
-from billfold.batches import members
+from billfold.batches import members, store
 from billfold.batches.members import NewBatch
-from billfold.batches.types import RowProblem
+from billfold.batches.types import ROWS_MAX, RowProblem
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
 from billfold.ledger.dry_run import DryRun
@@ -61,6 +62,24 @@ async def preview(bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -
         problems.setdefault(number, []).append(members.problem_from(error))
     amount = sum(content.amount for content in contents.values())
     return FoundInBatch(problems=problems, amount=amount, terms=terms, pockets=pockets)
+
+
+class WaitingRows(NamedTuple):
+    """The effect of the rows that wait, why some would be refused now, and what is known of their payees, by number."""
+
+    pockets: list[PocketPreview]
+    refused: dict[int, BillfoldError]
+    payees: dict[int, PayeeHistory]
+
+
+async def preview_waiting(bank: Bank, customer_id: UUID, batch_id: UUID) -> WaitingRows:
+    """Preview the rows of a batch that waits for approval. Of long ones only the payees are looked at."""
+    rows = await store.list_waiting(bank.pool, customer_id, batch_id, limit=ROWS_MAX)
+    contents = {row.row_no: transfer_orders.decode_content(row.content) for row in rows if row.content is not None}
+    known = await read_history(bank.pool, customer_id, list(contents.values()))
+    pockets, refused = await _run(bank, customer_id, contents) if len(contents) <= RUN_MAX else ([], {})
+    payees = {n: known[each.request_id] for n, each in contents.items() if each.request_id in known}
+    return WaitingRows(pockets, refused, payees)
 
 
 async def _run(

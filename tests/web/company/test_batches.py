@@ -60,6 +60,8 @@ async def test_a_pasted_table_is_requested_once_approved_with_a_passkey_and_canc
     assert "Batch of 2 transfers $1,500.00 All rows or none." in approver.text
     here = f"{approver.home}/batches/{made['id']}"
     await approver.go(here)
+    assert "First payment to this payee" in approver.text
+    assert "What happens in the Pockets" in approver.text
     await approver.send(here, **await signed(approver, device, here))
     await world.later(seconds=1)
     await approver.go(here)

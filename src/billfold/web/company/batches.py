@@ -9,6 +9,7 @@ from litestar import get, post
 from billfold.accounts.counterparties.routes import list_counterparties
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.pockets.routes import list_own_pockets
+from billfold.batches.preview import preview_waiting
 from billfold.batches.routes import (
     cancel_batch,
     create_batch,
@@ -129,6 +130,7 @@ async def _preview_page(company: Company, pasted: Sequence[PastedRow], found: An
         wrong_rows=wrong,
         total=format_usd(sum(each.row["amount_usdc"] for each in rows if each.row)),
         preview=found,
+        paying=[(each.pocket_id, each) for each in found.pockets] if found else [],
         names=await names_of_pockets(company, [each.pocket_id for each in found.pockets] if found else []),
         may_request=not any(each.row is None for each in rows) and not (wrong and form.get("mode") != "INDEPENDENT"),
         given={name: form.get(name, "") for name in ("origin", "mode", "table")},
@@ -280,15 +282,18 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
     cursor = company.page.query.get("cursor")
     shown = await company.api.get(list_batch_rows, batch_id=key, limit=_CHOICES, cursor=cursor)
     pockets = {each for row in shown.items for each in (row.from_pocket_id, row.to_pocket_id) if each is not None}
-    own = company.own.member_id
+    own, may_decide = company.own.member_id, may_decide_batch(company, found)
     asked_by = found.approval.requested_by.member_id
+    effect = await preview_waiting(company.page.server.bank, company.customer_id, key) if may_decide else None
     return company.render(
         "batch",
         wrong=wrong,
         batch=found,
         shown=shown,
         names=await names_of_pockets(company, pockets),
-        may_decide=may_decide_batch(company, found),
+        may_decide=may_decide,
+        effect=effect,
+        paying=[(each.pocket_id, each) for each in effect.pockets] if effect else [],
         is_own=asked_by == own,
         may_cancel=found.status == "PENDING"
         and company.may(_SCOPE)
