@@ -38,7 +38,7 @@ from simulation.counterparties.rails import Carrier
 from simulation.counterparties.stores import Stores
 from simulation.counterparties.webhooks import Hooks
 from simulation.customers import Client
-from simulation.faults import Faults, Plan
+from simulation.faults import SPELL_SECONDS, Faults, Plan
 from simulation.loop import SimulationLoop
 from simulation.members import MembersLife, found_teams
 from simulation.postgres import Postgres
@@ -214,7 +214,8 @@ class Simulation:
         self.faults.rate = self.plans.rate
         adversary = self.loop.create_task(self._harm())
         try:
-            async with asyncio.timeout(self.plans.commands * ANSWER_SECONDS):
+            # A spell keeps everybody waiting, however few requests there are.
+            async with asyncio.timeout(2 * SPELL_SECONDS[-1] + self.plans.commands * ANSWER_SECONDS):
                 await asyncio.gather(*(self._line() for _ in range(self.lines)))
                 await self.life.network.settle()
                 await self.life.network.wait_for_reports()
