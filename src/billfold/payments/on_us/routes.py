@@ -235,9 +235,7 @@ async def _find_existing(
     row = await store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    shown = await _show(caller, bank, row)
-    shown.time_created = None  # as in the first answer
-    return shown
+    return await _show(caller, bank, row)
 
 
 def ordered(data: schemas.CreateTransfer) -> tuple[schemas.CreateTransfer, TransferOrder]:

@@ -26,7 +26,7 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, TradeActivity, TransactionType
 from billfold.payments.on_us.commands import OnUsTransferRow, PendingTransfer, TransferOnUs, TransferStatus
-from billfold.platform.dates import et_instant
+from billfold.platform.dates import et_instant, iso_z
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.platform.money import cents_for
@@ -392,4 +392,5 @@ def _record_transfer(
         if status == TransferStatus.PENDING:
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
-    return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount}
+    made_at = iso_z(ctx.now)
+    return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount, "made_at": made_at}

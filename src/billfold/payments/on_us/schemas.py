@@ -15,6 +15,7 @@ from billfold.accounts.pockets.schemas import Fee
 from billfold.http.parameters import Query, texts_among
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.payments.on_us.commands import TransferOrder, TransferRow, TransferStatus
+from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvalidInput
 from billfold.treasury.rules.withdraw import NOTHING_TO_MOVE
 
@@ -128,17 +129,14 @@ class OnUsTransfer(ShownNote, kw_only=True):
     transfer: AskedTransfer
     fees: list[Fee]
     time_created: datetime | None = None
-    """Null in the answer to the request that makes it."""
     object_type: Literal["OnUsTransfer"] = "OnUsTransfer"
 
 
 def render_transfer(row: TransferRow) -> OnUsTransfer:
     """Return a transfer for display."""
-    outcome = {"status": row.status, "reason": row.reason, "amount": row.amount}
+    outcome = {"status": row.status, "reason": row.reason, "amount": row.amount, "made_at": iso_z(row.created_at)}
     pockets = (row.from_pocket_id, row.to_pocket_id)
-    shown = render_ordered(row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets)
-    shown.time_created = row.created_at
-    return shown
+    return render_ordered(row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets)
 
 
 def render_ordered(
@@ -152,6 +150,7 @@ def render_ordered(
         id=transfer_id,
         status=outcome["status"],
         reason=outcome["reason"],
+        time_created=datetime.fromisoformat(at) if (at := outcome.get("made_at")) else None,
         transfer=AskedTransfer(
             type=kind,
             description=order.description,

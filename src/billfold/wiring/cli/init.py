@@ -261,7 +261,7 @@ def _for_compose(passwords: Mapping[str, str], extra: Iterable[str]) -> dict[str
 
 
 def _for_systemd(passwords: Mapping[str, str], folder: Path, extra: Iterable[str]) -> dict[str, str]:
-    program = str(_nameable(Path(sys.executable).with_name("billfold")))
+    program = str(_nameable(Path(sys.prefix, "bin", "billfold")))
     units = {name: _shipped(f"systemd/{name}") for name in ("billfold-serve@.service", "billfold-worker@.service")}
     command = _with_secrets(_COMMAND, extra)
     return {
