@@ -20,4 +20,4 @@ CREATE TABLE IF NOT EXISTS routing_directory (
   revised_on      date,
   PRIMARY KEY (routing_number, rail)
 );
-GRANT UPDATE, DELETE ON routing_directory TO billfold_app;
+GRANT DELETE ON routing_directory TO billfold_app;
