@@ -225,7 +225,7 @@ async def world(partner_desks):
     return await partner_desks("acme", features=("wires",))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 async def test_every_read_as_of_an_instant_is_what_it_answered_then(world, customer_desks, seed):
     pocket = await world.pocket()
     life = Life(world, await customer_desks(pocket.customer), pocket, seed)

@@ -63,7 +63,7 @@ async def test_the_bank_acts_as_principal_outside_market_hours(customer_world, c
     for at, capacity, words in (
         ("2025-06-03T10:00-04:00", "AGENT", "the bank acted as your agent. The name of the other party"),
         ("2025-06-03T23:00-04:00", "PRINCIPAL", "the bank acted as principal, for its own account"),
-        ("2025-06-04T16:59:59-04:00", "AGENT", "the bank acted as your agent"),
+        ("2025-06-04T16:59:40-04:00", "AGENT", "the bank acted as your agent"),
         ("2025-06-04T17:00-04:00", "PRINCIPAL", "the bank acted as principal"),
         ("2025-06-07T12:00-04:00", "PRINCIPAL", "the bank acted as principal"),
     ):
