@@ -111,7 +111,8 @@ def bench_console(session: Session) -> Result:
     """Make the company, find every page, load each in every round, and return the figures."""
     share = session.sizes.history / 1_000_000
     days = min(DAYS_MAX, max(1, round(100 * share)))
-    sizes = CompanySizes(*(max(4, round(full * share)) for full in (50, 20_000, 2_000, 200)), days)
+    pockets, transactions, payees, requests = (max(4, round(full * share)) for full in (50, 20_000, 2_000, 200))
+    sizes = CompanySizes(pockets, transactions, payees, requests, days)
     with ExitStack() as stack:
         server = stack.enter_context(SandboxServer(session.database.path / "sandbox"))
         company = stack.enter_context(Worker(open_company, folder=server.folder))

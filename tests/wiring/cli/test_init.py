@@ -128,7 +128,7 @@ def test_init_overwrites_nothing_and_names_every_wrong_or_missing_answer(init, t
     taken.mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with monkeypatch.context() as patched:
-        patched.setattr("sys.executable", "/opt/my programs/bin/python")
+        patched.setattr("sys.prefix", "/opt/my programs")
         assert "/opt/my programs/bin/billfold has a space" in init()[1]
     for folder in (taken, tmp_path / "link"):
         status, said, _ = init(folder=folder)
