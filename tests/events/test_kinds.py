@@ -9,7 +9,7 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.schemas import example_payload, payload_schema
 
 
-def test_partners_and_customers_are_told_of_the_same_but_for_what_only_one_of_them_has():
+def test_both_apis_have_the_same_event_kinds_but_for_those_of_one_side():
     assert set(PARTNER_KINDS) - set(CUSTOMER_KINDS) == {"proofs.daily-root.published"}
     own = {each for each in set(CUSTOMER_KINDS) - set(PARTNER_KINDS) if not each.startswith("transfers.series.")}
     assert own == {"team.member.updated", "transfers.request.updated"}

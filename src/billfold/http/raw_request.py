@@ -226,8 +226,8 @@ class RawRequest:
     def refuse_preview(self) -> None:
         """Raise InvalidInput for a request that prefers a preview, or names one, where it would just be carried out."""
         if self.prefers_preview or b"preview-id" in self.headers:
-            told = "preview is not offered here. Transfer requests and batches are sent to .../preview/ instead"
-            raise InvalidInput.at("header", "prefer" if self.prefers_preview else "preview-id", msg=told)
+            detail = "preview is not offered here. Transfer requests and batches are sent to .../preview/ instead"
+            raise InvalidInput.at("header", "prefer" if self.prefers_preview else "preview-id", msg=detail)
 
     @property
     def query_values(self) -> Mapping[str, Sequence[str]]:

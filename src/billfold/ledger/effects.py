@@ -10,7 +10,7 @@ from billfold.ledger.book.draft import Draft
 from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.platform.dates import et_date
 
-_TOLD = ("status", "reason", "amount")
+_SHOWN = ("status", "reason", "amount")
 
 
 def effect_of(draft: Draft, before: Mapping[type[Any], int], outcome: Mapping[str, Any]) -> bytes:
@@ -23,6 +23,6 @@ def effect_of(draft: Draft, before: Mapping[type[Any], int], outcome: Mapping[st
             for t in trades
         ],
         [(t.pocket_id, t.type, t.direction, t.amount, et_date(t.settles_at)) for t in transactions],
-        [outcome.get(name) for name in _TOLD],
+        [outcome.get(name) for name in _SHOWN],
     )
     return sha256(msgspec.json.encode(effect)).digest()
