@@ -2,8 +2,6 @@
 
 from datetime import date
 
-from tests.support.closures import Closures
-
 CALENDAR = "/api/v1/calendar/"
 
 
@@ -31,7 +29,7 @@ async def test_the_calendar_shows_open_days_and_cut_offs_as_instants(world, cust
         await world.invalid("GET", CALENDAR, loc="query.date_to", filters=filters)
 
 
-async def test_a_day_that_the_bank_declares_closed_is_shown(world):
-    await Closures(world).declare(date(2025, 6, 4))
+async def test_a_day_that_the_bank_declares_closed_is_shown(world, closures):
+    await closures.declare(date(2025, 6, 4))
     (day,) = (await world.get(CALENDAR, {"date_from": "2025-06-04", "date_to": "2025-06-04"}))["items"]
     assert (day["closed_for"], day["is_fed_day"], day["cut_offs"]) == ("Declared by the bank", False, [])

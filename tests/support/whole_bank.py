@@ -30,7 +30,7 @@ from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
-from billfold.platform.calendars import WireHours
+from billfold.platform.calendars import Calendars, WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.paging import Pager
@@ -243,7 +243,7 @@ _COUNTS = """
 SELECT (SELECT count(*) FROM calendar_override), (SELECT count(*) FROM security),
        (SELECT count(*) FROM auction), (SELECT count(*) FROM bill_rate)
 """
-_markets: dict[tuple[int, ...], Market] = {}
+_markets: dict[tuple[int, ...], tuple[Market, Calendars]] = {}
 
 
 async def _known_market(conn):
@@ -252,8 +252,11 @@ async def _known_market(conn):
     if counts[0]:
         return await load_market(conn)
     if counts not in _markets:
-        _markets[counts] = await load_market(conn)
-    return _markets[counts]
+        loaded = await load_market(conn)
+        _markets[counts] = (loaded, loaded.calendars)
+    market, usual = _markets[counts]
+    market.calendars = usual  # the test before may have declared days closed
+    return market
 
 
 async def close_bank(bank):

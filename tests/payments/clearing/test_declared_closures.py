@@ -98,7 +98,7 @@ async def test_a_failed_closure_notification_does_not_block_other_customers(clos
     assert TUESDAY + timedelta(days=1) == WEDNESDAY
 
 
-async def test_a_wire_scheduled_for_a_declared_closure_is_sent_on_the_next_open_day(partner_desks, usual_calendars):
+async def test_a_wire_scheduled_for_a_declared_closure_is_sent_on_the_next_open_day(partner_desks):
     desk = await partner_desks("acme", features=("wires",))
     closures = Closures(desk)
     pocket = await desk.funded(50_000_00)
