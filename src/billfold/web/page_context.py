@@ -70,10 +70,14 @@ DONE = {
     "application-registered": "The application is registered.",
     "application-revoked": "The application is revoked.",
     "confirmed": "Your identity is confirmed. Repeat the action.",
+    "all-read": "All notifications are marked as read.",
     "approval-needed": "A rule of the team applies: another member approves this first.",
+    "audience-set": "Who is notified is changed.",
+    "batch-requested": "The transfers of the batch are requested.",
     "counterparty-added": "The counterparty is added.",
     "counterparty-removed": "The counterparty is removed.",
     "deactivated": "The member is deactivated.",
+    "debit-returned": "The debit is returned, and its amount is back in the Pocket.",
     "deposits-confirmed": "The deposits are confirmed. The account can be paid.",
     "delivery-queued": "It is queued for delivery. The attempts show the result.",
     "factor-removed": "The factor is removed.",
@@ -89,17 +93,29 @@ DONE = {
     "key-added": "The key is added.",
     "key-revoked": "The key is revoked.",
     "person-removed": "The person is removed.",
+    "marked-read": "The notification is marked as read.",
+    "marked-unread": "The notification is marked as unread.",
+    "money-held": "The money is held until the last day of the hold.",
     "nothing-to-deliver": "There is nothing to deliver since then.",
     "password-changed": "Your password is changed. You are signed out in all other browsers.",
+    "pocket-closed": "The Pocket {pocket.pocket_name} is closed.",
+    "pocket-opened": "The Pocket {pocket.pocket_name} is open. Its instructions for paying in are below.",
+    "pocket-renamed": "The Pocket is renamed to {pocket.pocket_name}.",
+    "portal-added": "The portal is added.",
+    "portal-closed": "The portal is closed. It takes no more payments.",
     "reactivated": "The member is active again.",
     "request-approved": "You have approved the request.",
     "request-denied": "You have denied the request.",
     "review-approved": "It is approved.",
     "review-rejected": "It is rejected.",
+    "hold-released": "The hold is released.",
     "hit-cleared-once": "You have cleared the hit. Another operator has to clear it too.",
     "report-requested": "The report is requested.",
     "role-changed": "The role is changed.",
-    "saved": "Saved.",
+    "saved": "Your changes are saved.",
+    "series-active": "The series goes on.",
+    "series-cancelled": "The series is cancelled.",
+    "series-paused": "The series is paused.",
     "service-user-created": "The service user is created.",
     "signed-out": "Signed out.",
     "transfer-cancelled": "The request is cancelled.",
@@ -107,8 +123,9 @@ DONE = {
     "subscription-created": "The subscription is created.",
     "subscription-deleted": "The subscription is removed.",
     "uploaded": "The file is uploaded.",
+    "wire-cancelled": "The wire is cancelled. Amount and fee are back in the Pocket.",
 }
-"""Messages of what was done before a page is shown, by the word in its address."""
+"""Messages of what was done before a page is shown, by the word in its address; they may name what the page shows."""
 
 
 class LockedOut(BillfoldError):
@@ -235,10 +252,12 @@ class PageContext:
     def _sent(self) -> Mapping[str, str]:
         return self.form if self.request.method == "POST" else self.query
 
-    @property
-    def _done(self) -> str:
-        """Return the message of the form that led here."""
-        return DONE.get(self.query.get("done", ""), "") if self.request.method == "GET" else ""
+    def _done(self, facts: Mapping[str, Any]) -> str:
+        """Return the message of the form that led here, nothing on a page that does not show what it names."""
+        try:
+            return DONE.get(self.query.get("done", ""), "").format_map(facts) if self.request.method == "GET" else ""
+        except (AttributeError, KeyError):
+            return ""
 
     async def memberships(self) -> list[Membership]:
         """Return the active memberships of the visitor, by the names of the companies."""
@@ -290,7 +309,7 @@ class PageContext:
             "session": self.session,
             "wrong": sentence_of(wrong),
             "field_errors": field_errors(wrong),
-            "done": self._done if status == HTTP_OK else "",
+            "done": self._done(facts) if status == HTTP_OK else "",
         } | {**self.shell, **facts}
         return Response(
             self._with_every_error(name, facts),

@@ -111,6 +111,13 @@ _BY_ID = "t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
 _BY_PLACE = f"{_BY_ID} AND t.entry_no = $4 AND t.trade_no = $5::int"
 _ONE = f"SELECT {_COLUMNS} FROM trade t"
 
+_OF_ENTRY = f"{_ONE} WHERE t.customer_id = $1 AND t.pocket_id = $2 AND t.entry_no = $3 ORDER BY t.trade_no"
+
+
+async def list_of_entry(conn: Db, customer_id: UUID, pocket_id: UUID, entry_no: int) -> list[TradeRow]:
+    """Return the trades of a Pocket in a journal entry."""
+    return [TradeRow(*row) for row in await conn.fetch(_OF_ENTRY, customer_id, pocket_id, entry_no)]
+
 
 async def get_trade_row(conn: Db, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow:
     """Return a trade of a Pocket. Raises NotFound."""

@@ -103,7 +103,8 @@ _DIRECTION = Query(parse=partial(parse_choice, _DIRECTIONS), schema={"type": "st
 
 
 _TEXT_HELP = (
-    "A text in the name of the other party, the title, the description, a reference or the remittance information."
+    "Words, each of which is in the name of the other party, the title, the description, a reference or the "
+    "remittance information."
 )
 
 
@@ -217,13 +218,14 @@ async def _search(
 
 
 def has_text(opened: TransactionRow, text: str | None) -> bool:
-    """Tell whether a transaction has a text in a name, a title, a description, a reference or its remittance."""
+    """Tell whether a transaction has each word of a text in a name, a title, a description, a reference, its remittance."""
     if not text:
         return True
     details = msgspec.json.decode(opened.details)
     values = [opened.title, opened.description, *_texts([details.get(name) for name in _SEARCHED])]
     values += _texts(msgspec.json.decode(opened.remittance or "null"))
-    return any(text.casefold() in each.casefold() for each in values)
+    folded = [each.casefold() for each in values]
+    return all(any(word in each for each in folded) for word in text.casefold().split())
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -160,13 +160,13 @@ async def get_transactions_csv(
 
 
 def _cells_for_people(transaction: Transaction, names: Mapping[UUID, str]) -> Iterable[object]:
-    at, party = transaction.time_booked.astimezone(ET), transaction.other_party
+    at = transaction.time_booked.astimezone(ET)
     cents = transaction.amount.value if transaction.direction == "CREDIT" else -transaction.amount.value
     return (
         at.date().isoformat(),
         f"{at:%H:%M}",
         names[transaction.pocket_id],
-        party or transaction.title,
+        transaction.headline,
         transaction.description,
         transaction.__struct_config__.tag,
         transaction.status,

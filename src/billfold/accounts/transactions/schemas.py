@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
 from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.transactions.settlement import TransactionRow, settles_at
@@ -35,6 +36,11 @@ class Shared(ShownNote, kw_only=True):
             if isinstance(found := getattr(self, name, None), str) and found:
                 return found
         return ""
+
+    @property
+    def headline(self) -> str:
+        """Return what people know a transaction by: the other party, else the title."""
+        return self.other_party or self.title
 
 
 class AchActivity(Shared, kw_only=True, tag_field="type", tag="ACH"):
@@ -101,6 +107,12 @@ class FeeActivity(Shared, kw_only=True, tag_field="type", tag="FEE"):
     fee_type: Annotated[str, one_of("AUM_FEE", "WIRE_FEE", "SAME_DAY_FEE")]
     related_transaction_id: UUID | None = None
     object_type: Literal["FeeTransactionActivity"] = "FeeTransactionActivity"
+
+    @property
+    @override
+    def headline(self) -> str:
+        """Return what the fee is for, like "Fee for June 2025"."""
+        return self.description
 
 
 class CreditActivity(Shared, kw_only=True, tag_field="type", tag="CREDIT"):

@@ -15,10 +15,9 @@ if (ticking.length) {
   }, 1000);
 }
 
-// In a narrow window the menu is closed until it is opened; in a wide one it is always there.
-const sections = document.querySelector(".sections");
+// In a narrow window the menu and the filters of a list are closed until they are opened; in a wide one they are always there.
 const narrow = matchMedia("(max-width: 56rem)");
-const fold = () => { if (sections) sections.open = !narrow.matches; };
+const fold = () => { for (const each of document.querySelectorAll(".sections, .filters > .more")) each.open = !narrow.matches || Boolean(each.querySelector("[aria-invalid]")); };
 narrow.addEventListener("change", fold);
 fold();
 
@@ -38,17 +37,31 @@ const findLink = document.querySelector("[data-find]");
 // The letters of a text in this order, others between them: a letter that is left out does no harm.
 const isLike = (words, wanted) => { let from = 0; return [...wanted].every((each) => (from = words.indexOf(each, from) + 1)); };
 
-// What the page of the search found, as places.
+// What the page of the search found, as places; without a text, what it suggests.
 async function findAll(wanted) {
-  if (!findLink || wanted.length < 2) return [];
+  if (!findLink || wanted.length === 1) return [];
   try {
     const answer = await fetch(`${findLink.href}?${new URLSearchParams({ q: wanted, list: "1" })}`);
     if (!answer.ok || answer.redirected) return [];
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    return [...page.querySelectorAll("[data-found] a.row")].map((link) => ({
-      link, words: link.textContent, kind: link.closest("[data-found]").dataset.found || link.parentElement.querySelector(".hint").textContent,
-    }));
+    return [...page.querySelectorAll("[data-found] a.row")].map((link) => ({ link, words: link.textContent, kind: link.closest("[data-found]").dataset.found, hit: link.matches(".hit") }));
   } catch { return []; }
+}
+
+// What was opened from here before, in this window only, the newest first.
+const OPENED = "opened", OPENED_MAX = 4;
+const readOpened = () => JSON.parse(sessionStorage.getItem(OPENED) || "[]").filter((each) => each.base === findLink?.pathname);
+function keepOpened({ link, words }) {
+  const one = { base: findLink?.pathname, href: link.href, words: (link.querySelector(".what > span") || link).textContent.trim() || words };
+  sessionStorage.setItem(OPENED, JSON.stringify([one, ...readOpened().filter((each) => each.href !== one.href)].slice(0, OPENED_MAX)));
+}
+
+// The words of a place with what was typed in them marked.
+function marked(words, wanted) {
+  const at = wanted ? words.toLowerCase().indexOf(wanted) : -1, label = document.createElement("span");
+  label.append(at < 0 ? words : words.slice(0, at));
+  if (at >= 0) label.append(Object.assign(document.createElement("mark"), { textContent: words.slice(at, at + wanted.length) }), words.slice(at + wanted.length));
+  return label;
 }
 
 function openKeys() {
@@ -70,27 +83,42 @@ function openPalette() {
   palette.setAttribute("aria-label", "Go to");
   const input = Object.assign(document.createElement("input"), { type: "search", placeholder: findLink?.dataset.find || "Go to a page", autocomplete: "off" });
   const list = document.createElement("ul");
-  const hint = Object.assign(document.createElement("p"), { className: "hint", textContent: "? shows the keys." });
+  const hint = Object.assign(document.createElement("p"), { className: "hint", });
   for (const [name, value] of Object.entries({ role: "combobox", "aria-label": "Go to", "aria-expanded": "true", "aria-controls": "places" })) input.setAttribute(name, value);
   list.id = "places";
   list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", "Pages");
-  let chosen = 0, wait = 0, hits = [];
+  list.setAttribute("aria-label", "Found");
+  let chosen = 0, wait = 0, hits = [], said = null;
+  const option = (each, number, wanted) => {
+    const link = Object.assign(document.createElement("a"), { className: "hit", href: each.link.href, tabIndex: -1, id: `place-${number}` });
+    if (each.hit) link.append(...[...each.link.childNodes].map((part) => document.importNode(part, true)));
+    else link.append((each.link.querySelector?.("svg") || document.querySelector(".find svg") || "").cloneNode?.(true) || "", marked(each.words, wanted));
+    link.setAttribute("role", "option");
+    link.setAttribute("aria-selected", String(number === chosen));
+    link.addEventListener("click", () => keepOpened(each));
+    return link;
+  };
   const show = () => {
     const wanted = input.value.trim().toLowerCase();
-    const named = places.filter((each) => isLike(each.words.toLowerCase(), wanted));
-    const found = [...named.filter((each) => each.words.toLowerCase().includes(wanted)), ...hits, ...named.filter((each) => !each.words.toLowerCase().includes(wanted))];
+    const opened = wanted ? [] : readOpened().map((each) => ({ link: each, words: each.words, kind: "Opened lately" }));
+    const named = places.filter((each) => isLike(each.words.toLowerCase(), wanted)).map((each) => ({ ...each, kind: "Go to" }));
+    const [first, last] = [true, false].map((is) => named.filter((each) => each.words.toLowerCase().includes(wanted) === is));
+    const found = wanted ? [...first, ...hits, ...(hits.length + first.length ? [] : last)] : [...opened, ...hits, ...first];
     chosen = Math.max(0, Math.min(chosen, found.length - 1));
-    list.replaceChildren(...found.map((each, number) => {
-      const item = document.createElement("li");
-      const link = Object.assign(document.createElement("a"), { href: each.link.href, textContent: each.words, tabIndex: -1, id: `place-${number}` });
-      item.setAttribute("role", "presentation");
-      link.setAttribute("role", "option");
-      link.setAttribute("aria-selected", String(number === chosen));
-      if (each.kind) link.append(Object.assign(document.createElement("span"), { className: "hint", textContent: each.kind }));
-      item.append(link);
-      return item;
+    const groups = new Map();
+    found.forEach((each, number) => {
+      if (!groups.has(each.kind)) groups.set(each.kind, []);
+      groups.get(each.kind).push(option(each, number, wanted));
+    });
+    list.replaceChildren(...[...groups].map(([kind, options], number) => {
+      const group = document.createElement("li"), heading = Object.assign(document.createElement("span"), { className: "label", textContent: kind, id: `kind-${number}` });
+      group.setAttribute("role", "group");
+      group.setAttribute("aria-labelledby", heading.id);
+      heading.setAttribute("role", "presentation");
+      group.append(heading, ...options);
+      return group;
     }));
+    hint.textContent = wanted && said === wanted && !found.length ? "Nothing was found. Try a name, a kind like “fee”, a month or an amount." : "↑ ↓ to choose, Enter to open, Ctrl Enter for a new tab, Esc to close";
     const active = list.querySelector("[aria-selected=true]");
     if (active) { input.setAttribute("aria-activedescendant", active.id); active.scrollIntoView({ block: "nearest" }); }
     else input.removeAttribute("aria-activedescendant");
@@ -102,9 +130,10 @@ function openPalette() {
     const wanted = input.value.trim();
     wait = setTimeout(async () => {
       const found = await findAll(wanted);
-      if (wanted === input.value.trim()) { hits = found; show(); }
-    }, 150);
+      if (wanted === input.value.trim()) { hits = found; said = wanted.toLowerCase(); show(); }
+    }, 120);
   });
+  findAll("").then((found) => { if (!input.value.trim()) { hits = found; show(); } });
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
@@ -113,7 +142,8 @@ function openPalette() {
     } else if (event.key === "Enter") {
       event.preventDefault();
       const link = list.querySelector("[aria-selected=true]");
-      if (link) link.click();
+      if (link && (event.ctrlKey || event.metaKey)) open(link.href, "_blank", "noopener");
+      else if (link) link.click();
     }
   });
   palette.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
@@ -202,6 +232,17 @@ for (const list of document.querySelectorAll("[data-picks]")) {
   addEventListener("pageshow", count);
 }
 
+// A group of boxes is ticked as a whole, or not at all.
+for (const group of document.querySelectorAll("[data-ticks-all]")) {
+  const boxes = [...group.querySelectorAll("[type=checkbox]")], heading = group.querySelector("h3");
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "link" });
+  const show = () => { button.textContent = boxes.every((each) => each.checked) ? "Select none" : "Select all"; button.setAttribute("aria-label", `${button.textContent} of ${heading.firstChild.textContent}`); };
+  button.addEventListener("click", () => { const wanted = !boxes.every((each) => each.checked); for (const each of boxes) each.checked = wanted; show(); });
+  group.addEventListener("change", show);
+  heading.append(button);
+  show();
+}
+
 // A running task is reloaded until it has ended. The bank may be unavailable for seconds in the meantime.
 async function reread() {
   try {
@@ -253,7 +294,7 @@ for (const form of document.querySelectorAll("form[data-live]")) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const list = page.querySelector("[data-results]");
       if (!answer.ok || answer.redirected || !list) return location.assign(address);
-      for (const part of ["[data-results]", ".head", ".presets", ".filters .go"]) document.querySelector(part)?.replaceWith(page.querySelector(part));
+      for (const part of ["[data-results]", ".head", ".presets", ".filters .go", ".filters summary"]) document.querySelector(part)?.replaceWith(page.querySelector(part));
       history.replaceState(null, "", address);
       search(document.querySelector("[data-results]"));
     } catch { location.assign(address); }

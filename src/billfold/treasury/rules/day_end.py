@@ -100,7 +100,8 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
         direction=Direction.DEBIT,
         amount=due,
         title="AUM fee",
-        description="Fee on assets held",
+        # On the first business day of a month some days of this month may have accrued, too.
+        description=f"Fee for {min(pocket.accrued_through, pocket.next_fee_date.replace(day=1) - ONE_DAY):%B %Y}",
         settles_at=book.booked_at,
         details={"fee_type": "AUM_FEE", "related_transaction_id": None},
     )

@@ -1,13 +1,19 @@
 """The audit log of a company, filtered by the query, and as a CSV file."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 from litestar import get
 
+from billfold.approvals.transfer_requests_routes import list_transfer_requests
+from billfold.audit.store import CustomerAuditLogEntry
+from billfold.platform.database.paging import LIMIT_MAX
 from billfold.platform.dates import et_date
 from billfold.team.audit_routes import get_audit_logs_csv, list_audit_logs, list_member_audit_logs
 from billfold.team.routes import get_team
 from billfold.web.console.audit_sentences import sentence_of
-from billfold.web.console.find import list_named
+from billfold.web.console.find import Hit, list_named
 from billfold.web.console.lists import operation_filters, presets_of, read_listing
 from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import PageResponse, path_id
@@ -26,7 +32,8 @@ async def show_audit_log(company: InCompany) -> PageResponse:
         operation, names = list_member_audit_logs, {**_SPAN, "member": "member_id"}
     listing = await read_listing(company, operation, names, limit=_PAGE)
     entries = listing.rows.items
-    named = {each.path.replace("#", "/").rpartition("/")[2]: each for each in await list_named(company)}
+    hits = [*await list_named(company), *await _requests(company, entries)]
+    named = {each.path.replace("#", "/").rpartition("/")[2]: each for each in hits}
     return company.render(
         "audit_log",
         listing=listing._replace(presets=presets_of(et_date(company.page.now))),
@@ -43,6 +50,21 @@ async def download_audit_log(company: InCompany) -> PageResponse:
     return await company.api.download(get_audit_logs_csv, **operation_filters(company.page.query, names))
 
 
+async def _requests(company: Company, entries: Sequence[CustomerAuditLogEntry]) -> list[Hit]:
+    """Return the newest transfer requests as what they pay, if an entry is about one."""
+    if not any(each.action.startswith("transfer_request.") for each in entries) or not company.may("transfers.read"):
+        return []
+    listed = await company.api.get(list_transfer_requests, limit=LIMIT_MAX)
+    return [
+        Hit(_payment(each.transfer), "Transfer request", f"{company.path}/transfer-requests/{each.id}")
+        for each in listed.items
+    ]
+
+
+def _payment(transfer: Any) -> str:  # noqa: ANN401 - the transfer of a request
+    return f"{transfer.amount.formatted} to {transfer.counterparty_name or 'an own Pocket'}"
+
+
 async def _members(company: Company) -> dict[str, str]:
     """Return the names of all current and former members of the team, by their ids."""
     team = await company.api.get(get_team)
@@ -54,4 +76,6 @@ async def _members(company: Company) -> dict[str, str]:
 
 
 def _lines(details: dict[str, object]) -> str:
-    return msgspec.json.format(msgspec.json.encode(details)).decode() if details else ""
+    """Return as JSON what of the details is no single value; those are shown by name."""
+    nested = {name: each for name, each in details.items() if not isinstance(each, str | int | float)}
+    return msgspec.json.format(msgspec.json.encode(nested)).decode() if nested else ""

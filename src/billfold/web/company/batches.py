@@ -107,7 +107,7 @@ async def add_batch(company: InCompany) -> PageResponse:
         }
         if form.get("step") == "request" and all(each.row for each in pasted):
             made = await company.api.send(create_batch, body, key=company.page.form_key)
-            return redirect(f"{company.path}/batches/{made.id}", done="saved")
+            return redirect(f"{company.path}/batches/{made.id}", done="batch-requested")
         found = await company.api.send(preview_batch, body) if body["rows"] else None
     except (InvalidInput, Refused) as wrong:
         return await _form(company, form, wrong)

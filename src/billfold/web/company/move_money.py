@@ -87,7 +87,7 @@ async def change_schedule(company: InCompany, request_id: str) -> PageResponse:
         await company.api.send(update_schedule_state, body, key=company.page.form_key, transfer_id=key)
     except (InvalidInput, Refused) as wrong:
         return await _page(company, key, wrong)
-    return redirect(f"{company.path}/transfer-requests/{key}", done="saved")
+    return redirect(f"{company.path}/transfer-requests/{key}", done=f"series-{body['state'].lower()}")
 
 
 async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:

@@ -88,7 +88,7 @@ def _cause(company: Company, notification: CustomerNotification) -> str:
 async def mark_all(company: InCompany) -> PageResponse:
     """Mark all notifications as read."""
     await company.api.send(routes.mark_all_notifications_read, key=company.page.form_key)
-    return redirect(f"{company.path}/notifications", done="saved")
+    return redirect(f"{company.path}/notifications", done="all-read")
 
 
 @post(f"{_PATH}/{{notification_id:str}}")
@@ -97,7 +97,7 @@ async def mark_notification(company: InCompany, notification_id: str) -> PageRes
     key = path_id(notification_id, "There is no such notification.")
     body = {"status": company.page.form.get("status", "")}
     await company.api.send(routes.update_notification, body, key=company.page.form_key, notification_id=key)
-    return redirect(f"{company.path}/notifications", done="saved")
+    return redirect(f"{company.path}/notifications", done=f"marked-{body['status'].lower()}")
 
 
 _AUDIENCES = "/companies/{customer_id:str}/notifications/audiences"
@@ -136,7 +136,7 @@ async def set_audience(company: InCompany, notification_type: str) -> PageRespon
     else:
         body = body_of(routes.SetCustomerNotificationAudienceRequest, form)
         await company.api.send(routes.set_notification_audience, body, key=key, notification_type=notification_type)
-    return redirect(f"{company.path}/notifications/audiences", done="saved")
+    return redirect(f"{company.path}/notifications/audiences", done="audience-set")
 
 
 async def _members(company: Company) -> dict[str, str]:

@@ -29,6 +29,7 @@ from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.parameters import WRONG_DAY
 from billfold.http.schemas import Amount
+from billfold.pages.theme import format_day
 from billfold.platform.dates import et_date, is_day, parse_day
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
@@ -99,7 +100,7 @@ async def open_pocket(company: InCompany) -> PageResponse:
     then = None if page.form.get("then") == "cash" else UNSET
     body = body_of(create_pocket.body, page.form, reinvestment_strategy_id=then)
     made = await company.api.send(create_pocket, body, key=page.form_key)
-    return redirect(f"{company.path}/pockets/{made.id}", done="saved")
+    return redirect(f"{company.path}/pockets/{made.id}", done="pocket-opened")
 
 
 async def _show_settings(company: Company, pocket_id: str, wrong: FormError = "") -> PageResponse:
@@ -134,14 +135,14 @@ async def change_pocket(company: InCompany, pocket_id: str) -> PageResponse:
         names["portal_id"] = path_id(form.get("portal", ""), "There is no such portal.")
     chain = form.get("chain")
     operation, body, done = {
-        "rename": (update_pocket, {"pocket_name": name}, "saved"),
-        "close": (update_pocket, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}, "saved"),
+        "rename": (update_pocket, {"pocket_name": name}, "pocket-renamed"),
+        "close": (update_pocket, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}, "pocket-closed"),
         "add-portal": (
             create_portal,
             {"name": name} | ({"type": CRYPTO_TYPE, "chain": chain} if chain else {}),
-            "saved",
+            "portal-added",
         ),
-        "close-portal": (update_portal, {"status": "CLOSED"}, "saved"),
+        "close-portal": (update_portal, {"status": "CLOSED"}, "portal-closed"),
     }.get(change, (None, {}, ""))
     if operation is None:
         raise NotFound("There is no such change.")
@@ -157,7 +158,13 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     try:
         return await _show_pocket_as_of(company, pocket_id, company.page.query["as_of"])
     except InvalidInput as wrong:
-        return await _show_pocket(company, pocket_id, wrong)
+        day, last = company.page.query["as_of"], et_date(company.clock.now) - _DAY
+        said = (
+            f"{format_day(parse_day(day))} has not ended yet. Choose {format_day(last)}, or a day before."
+            if is_day(day)
+            else wrong
+        )
+        return await _show_pocket(company, pocket_id, said)
     except NotFound:
         return await _show_pocket(company, pocket_id, NotFound("The Pocket was not open yet on that day."))
 
@@ -232,7 +239,7 @@ async def change_holds(company: InCompany, pocket_id: str) -> PageResponse:
             "expires_at": instant_in_zone("expires_at", f"{form.get('expires_at', '')}T23:59:59", _EASTERN),
         }
         await company.api.send(place_hold, body, key=form_key, pocket_id=key)
-    return redirect(f"{company.path}/pockets/{key}", done="saved")
+    return redirect(f"{company.path}/pockets/{key}", done="hold-released" if "hold" in form else "money-held")
 
 
 @get(f"{_ONE}/portals/{{portal_id:str}}")

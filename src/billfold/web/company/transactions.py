@@ -1,47 +1,46 @@
 """The transactions of a company, filtered by the query; as a CSV file; one of them."""
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import msgspec
 from litestar import get, post
 
-from billfold.accounts.pockets.routes import get_pocket
+from billfold.accounts.trades.schemas import Trade, render_trade
+from billfold.accounts.trades.store import list_of_entry
 from billfold.accounts.transactions.pages import TYPES
 from billfold.accounts.transactions.routes import get_transaction, get_transactions_csv, list_own_transactions
 from billfold.accounts.transactions.schemas import AchActivity, Shared, WireActivity
+from billfold.accounts.transactions.store import get_transaction_row
+from billfold.approvals.schemas import ShownTransferRequest
+from billfold.approvals.transfer_requests_routes import get_transfer_request
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireStatus, WireType
 from billfold.payments.wires.routes import cancel_wire
 from billfold.payments.wires.store import get_wire
+from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
-from billfold.web.console.lists import list_choices, operation_filters, read_listing
+from billfold.web.console.lists import TRANSACTION_FILTERS, list_choices, operation_filters, read_listing
 from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
 _PAGE = 30
-_FILTERS = {
-    "pocket": "pocket[]",
-    "type": "type[]",
-    "direction": "direction",
-    "from": "time_booked_from",
-    "to": "time_booked_to",
-    "amount_from": "amount_from",
-    "amount_to": "amount_to",
-    "portal": "portal[]",
-    "text": "text",
-}
 _NO_SUCH = "There is no such transaction."
 _UNDOES = "transfers.write"
-_HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "counterparty_id"})
-_ACRONYMS = frozenset({"ach", "aum", "imad", "omad", "uetr"})
+_SHOWN = frozenset(
+    {"counterparty", "counterparty_id", "counterparty_name", "company_name", "fee_type", "related_transaction_id"}
+)
+_HIDDEN = _SHOWN | {*Shared.__struct_fields__, "object_type", "portal_id", "on_us_transfer_type"}
+_UNSAID = ({}, None, "", False, "NOTPROVIDED", WireType.PAYMENT)
+_ACRONYMS = frozenset({"ach", "aum", "id", "imad", "omad", "uetr"})
 
 
 @get("/companies/{customer_id:str}/transactions")
 async def show_transactions(company: InCompany) -> PageResponse:
     """Show transactions, the newest first."""
-    listing = await read_listing(company, list_own_transactions, _FILTERS, limit=_PAGE)
+    listing = await read_listing(company, list_own_transactions, TRANSACTION_FILTERS, limit=_PAGE)
     shown = [each.pocket_id for each in listing.rows.items]
     return company.render(
         "transactions",
@@ -54,7 +53,7 @@ async def show_transactions(company: InCompany) -> PageResponse:
 @get("/companies/{customer_id:str}/transactions.csv")
 async def download_transactions(company: InCompany) -> PageResponse:
     """Download the filtered transactions."""
-    filters = operation_filters(company.page.query, _FILTERS)
+    filters = operation_filters(company.page.query, TRANSACTION_FILTERS)
     return await company.api.download(get_transactions_csv, **filters, columns="people")
 
 
@@ -71,6 +70,7 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
     wire = await get_wire(company.page.pool, found.customer_id, wire_id) if wire_id else None
     is_payment = wire is not None and (wire.wire_type, wire.direction) == (WireType.PAYMENT, WireDirection.OUTGOING)
     may_undo = company.may(_UNDOES) and found.direction == "DEBIT"
+    booked, today = et_date(found.time_booked), et_date(company.clock.now)
     return company.render(
         "transaction",
         wrong=wrong,
@@ -80,8 +80,29 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         kind=found.__struct_config__.tag,
         facts=_facts(found),
         waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
-        pocket=await company.api.get(get_pocket, pocket_id=found.pocket_id, omit="PORTFOLIO"),
+        names=await list_choices(company, [found.pocket_id]),
+        request=await _request_of(company, found),
+        trades=await _trades_of(company, found),
+        statement=f"{booked:%Y-%m}" if (booked.year, booked.month) < (today.year, today.month) else "",
     )
+
+
+async def _request_of(company: Company, transaction: Any) -> ShownTransferRequest | None:  # noqa: ANN401 - any variant
+    """Return the transfer request of a transaction, whose id is that of the payment; None for others'."""
+    key = getattr(transaction, "wire_id", None) or getattr(transaction, "on_us_transfer_id", None)
+    if key and transaction.direction == "DEBIT" and company.may("transfers.read"):
+        with suppress(NotFound):
+            found: ShownTransferRequest = await company.api.get(get_transfer_request, transfer_id=key)
+            return found
+    return None
+
+
+async def _trades_of(company: Company, transaction: Any) -> list[Trade]:  # noqa: ANN401 - any variant
+    """Return what was sold for a transaction, or bought with it: the trades of its journal entry."""
+    bank, owner = company.page.server.bank, company.customer_id
+    row = await get_transaction_row(bank.pool, owner, None, transaction.id)
+    trades = await list_of_entry(bank.pool, owner, row.pocket_id, row.entry_no)
+    return [render_trade(each, bank, company.clock.now) for each in trades]
 
 
 @post("/companies/{customer_id:str}/transactions/{transaction_id:str}/undo")
@@ -99,7 +120,10 @@ async def undo(company: InCompany, transaction_id: str) -> PageResponse:
         await company.api.send(return_ach_debit, why, key=key, ach_id=found.ach_id)
     else:
         raise NotFound(_NO_SUCH)
-    return redirect(f"{company.path}/transactions/{found.id}", done="saved")
+    return redirect(
+        f"{company.path}/transactions/{found.id}",
+        done="wire-cancelled" if isinstance(found, WireActivity) else "debit-returned",
+    )
 
 
 async def _return_codes(company: Company, transaction: Any) -> dict[str, datetime]:  # noqa: ANN401 - any variant
@@ -118,9 +142,7 @@ def _facts(transaction: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any var
     own = {name: value for name, value in msgspec.structs.asdict(transaction).items() if name not in _HIDDEN}
     found = {**own, **_flat(transaction.remittance_information)}
     return [
-        (_phrase(name.removeprefix("on_us_")), _words(value))
-        for name, value in found.items()
-        if value not in ({}, None, "", False)
+        (_phrase(name.removeprefix("on_us_")), _words(value)) for name, value in found.items() if value not in _UNSAID
     ]
 
 

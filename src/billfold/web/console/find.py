@@ -1,13 +1,17 @@
 """The search of a team by a few words, as far as the member's role reads.
 
-A company finds payees, Pockets, people, amounts and ids, a partner customers, amounts, ids and the numbers of payments.
-Everything is read through the member's own access or by the team's id, so nothing foreign is ever found.
+A company finds what it can do, payees, Pockets, people, payments and trades by kind, month, amount or words, and requests;
+a partner customers, amounts, ids and the numbers of payments. Everything is read through the member's own access or by
+the team's id, so nothing foreign is ever found.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from litestar import get
 from rapidfuzz import fuzz, process, utils
@@ -17,24 +21,31 @@ from billfold.accounts.counterparties.store import list_payee_names
 from billfold.accounts.customers.routes import list_customers
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.accounts.pockets.store import list_not_closed
+from billfold.accounts.trades.routes import list_customer_trades
 from billfold.accounts.transactions.routes import get_transaction, list_own_transactions, list_transactions
 from billfold.accounts.transactions.schemas import Transaction
-from billfold.approvals.transfer_requests_routes import get_transfer_request
+from billfold.approvals.transfer_requests_routes import get_transfer_request, list_transfer_requests
 from billfold.events.routes import get_event
 from billfold.events.webhooks.routes import get_subscription
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.onboarding.applications.routes import get_business_application, get_individual_application
+from billfold.pages.theme import format_day, with_query
+from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.servicing.search import search
 from billfold.team.routes import get_team
 from billfold.web.console.customers import name_of
+from billfold.web.console.find_terms import Terms, is_like, terms_of
+from billfold.web.console.lists import TRANSACTION_FILTERS, operation_filters
 from billfold.web.console.partner import Partner
 from billfold.web.console.team import ApiTeam, Company, InTeam, paths_of
 from billfold.web.forms import cents_of
 from billfold.web.page_context import PageResponse
 
-_TEXT_MAX, _SHOWN_MAX = 100, 8
+_TEXT_MAX, _SHOWN_MAX, _GROUP_MAX, _READ_MAX = 100, 8, 5, 100
+_LITERAL_MIN = 2
+_DAY, _CHARGED_WITHIN = timedelta(days=1), timedelta(days=10)
 _ALIKE = 72
 """Two letters in the wrong order are alike; other words are not."""
 _BY_ID = (
@@ -50,31 +61,174 @@ _BY_ID_OF_PARTNER = (
     (get_subscription, "subscription_id", "developer/subscriptions", "Subscription", "subscriptions.read"),
 )
 Sought = tuple[Operation, str, str, str, str]
+_ACTIONS = (
+    ("Pay someone", "send money, transfer, wire, payment", "{path}/move-money", "transfers.write"),
+    ("Open a Pocket", "new, create account", "{path}/pockets/new", "pockets.write"),
+    ("Add a counterparty", "new payee, supplier, bank account", "{path}/counterparties/new", "transfers.write"),
+    ("Upload a batch", "new payments, csv, file", "{path}/batches/new", "transfers.write"),
+    ("Request a report", "new, export, accounting", "{path}/reports/new", "reports.write"),
+    ("Invite a member", "new user, person, add to the team", "/team/{owner}/invite", "team.write"),
+    ("Add a webhook subscription", "new, developer", "{path}/developer/subscriptions/new", "subscriptions.write"),
+)
+"""What a member can do: what it is called, other words for it, the page, and the scope it needs."""
 
 
 class Hit(NamedTuple):
-    """A place that was found."""
+    """A place that was found, with the amount of a payment, and its status unless it is settled."""
 
     label: str
     kind: str
     path: str
+    detail: str = ""
+    amount: str = ""
+    status: str = ""
 
 
 @get(paths_of("/find"))
 async def find(team: InTeam) -> PageResponse:
-    """Show what a text finds."""
+    """Show what a text finds, in groups by kind; without one, what can be done, and the newest payments."""
     text = team.page.query.get("q", "").strip()[:_TEXT_MAX]
-    of = _in_company if isinstance(team, Company) else _in_partner
-    return team.render("find", text=text, hits=await of(team, text) if text else [])
+    if isinstance(team, Company):
+        hits, more = await (_in_company(team, text) if text else _suggested(team))
+    else:
+        hits, more = (await _in_partner(team, text) if text else []), {}
+    groups: dict[str, list[Hit]] = {}
+    for each in hits:
+        groups.setdefault(each.kind, []).append(each)
+    words = "|".join(re.escape(each) for each in sorted(text.split(), key=len, reverse=True) if len(each) > 1) or "(?!)"
+    parts_of = re.compile(f"({words})", re.IGNORECASE).split
+    return team.render("find", text=text, groups=groups, more=more, parts_of=parts_of)
 
 
-async def _in_company(company: ApiTeam, text: str) -> list[Hit]:
-    assert isinstance(company, Company)
+Found = tuple[list[Hit], Mapping[str, str]]
+"""What was found, and by the kinds the pages that list all of it."""
+
+
+async def _in_company(company: Company, text: str) -> Found:
     if is_uuid(text):
-        return await _by_id(company, text, _BY_ID)
-    named = await list_named(company)
+        return await _by_id(company, text, _BY_ID), {}
+    named, terms = await list_named(company), terms_of(text, et_date(company.clock.now))
     found = await asyncio.to_thread(alike, text, [each.label for each in named], limit=_SHOWN_MAX)
-    return [*(named[each] for each in found), *await _by_amount(company, text, list_own_transactions)]
+    hits, pockets = [named[each] for each in found], {each.path: each.label for each in named if each.kind == "Pocket"}
+    payments, trades, requests = await asyncio.gather(
+        _payments(company, text, terms, next((each.label for each in hits if each.kind == "Counterparty"), "")),
+        _trades(company, terms),
+        _requests(company, terms),
+    )
+    items, filters = payments
+    if terms.has_earnings:
+        hits += [Hit(label, "Pocket", f"{path}#earnings", "Earnings") for path, label in pockets.items()][:_GROUP_MAX]
+    hits += [_payment_hit(company, each, pockets) for each in items]
+    hits += [*trades, *requests, *_actions(company, text)]
+    return hits, {
+        "Transaction": f"{company.path}/transactions?{with_query(filters)}",
+        "Trade": f"{company.path}/trades",
+    }
+
+
+async def _suggested(company: Company) -> Found:
+    hits = _actions(company, "")
+    if company.may("pockets.read"):
+        listed = await company.api.get(list_own_transactions, limit=_GROUP_MAX)
+        hits += [_payment_hit(company, each, {}) for each in listed.items]
+    return hits, {"Transaction": f"{company.path}/transactions"}
+
+
+def _actions(company: Company, text: str) -> list[Hit]:
+    """Return what the member may do and each word of a text is about."""
+    sought = text.lower().split()
+    return [
+        Hit(label, "Action", path.format(path=company.path, owner=company.customer_id))
+        for label, others, path, scope in _ACTIONS
+        if company.may(scope)
+        and all(any(is_like(word, each) for each in re.findall(r"\w+", f"{label} {others}".lower())) for word in sought)
+    ]
+
+
+async def _payments(
+    company: Company, text: str, terms: Terms, payee: str
+) -> tuple[list[Transaction], Mapping[str, str]]:
+    """Return the newest payments of the first of several filters that finds any, and these filters."""
+    if not company.may("pockets.read"):
+        return [], {}
+    for filters in (*_filters_of(terms), {"text": text}, {"text": payee}):
+        wanted = {name: each for name, each in filters.items() if each}
+        if not wanted:
+            continue
+        with suppress(InvalidInput):
+            values = operation_filters(wanted, TRANSACTION_FILTERS)
+            listed = await company.api.get(list_own_transactions, limit=_GROUP_MAX, **values)
+            if listed.items:
+                return listed.items, wanted
+    return [], {}
+
+
+def _filters_of(terms: Terms) -> list[dict[str, str]]:
+    """Return the filters of payments that mean the terms, the closest first."""
+    meant = {"text": terms.text, "direction": terms.direction, "type": (*terms.types, "")[0]}
+    if terms.cents:
+        meant |= {f"amount_{end}": f"{cents / 100:.2f}" for end, cents in zip(("from", "to"), terms.cents, strict=True)}
+    if terms.activities and not any(meant.values()):
+        return []  # trades
+    if terms.days is None:
+        return [meant]
+    first, last = terms.days
+    if terms.types != ("FEE",):
+        return [meant | {"from": str(first), "to": str(last)}]
+    # The fee of a month is booked in the next, in earlier releases without the name of the month.
+    charged = {"from": str(last + _DAY), "to": str(last + _CHARGED_WITHIN)}
+    return [meant | {"text": f"{first:%B %Y} {terms.text}".strip()}, meant | charged]
+
+
+def _payment_hit(company: Company, of: Any, pockets: Mapping[str, str]) -> Hit:  # noqa: ANN401 - any variant
+    booked = format_day(of.time_booked.astimezone(ZoneInfo(company.page.user.time_zone)).date())
+    facts = [booked, of.title, pockets.get(f"{company.path}/pockets/{of.pocket_id}"), of.description]
+    shown = dict.fromkeys(each for each in facts if each and each != of.headline)
+    sign = "+" if of.direction == "CREDIT" else "\N{MINUS SIGN}"
+    amount = f"{sign}{of.amount.formatted.removeprefix('-')}"
+    path, status = f"{company.path}/transactions/{of.id}", "" if of.status == "SETTLED" else of.status
+    return Hit(of.headline, "Transaction", path, ", ".join(shown), amount, status)
+
+
+_ACTIVITY_NAMES = {"BUY": "Purchase", "SELL": "Sale", "MATURITY": "Maturity"}
+
+
+async def _trades(company: Company, terms: Terms) -> list[Hit]:
+    if not terms.activities or not company.may("pockets.read"):
+        return []
+    first, last = terms.days or (None, None)
+    listed = await company.api.get(list_customer_trades, limit=_READ_MAX, book_date_from=first, book_date_to=last)
+    return [
+        Hit(
+            f"{_ACTIVITY_NAMES[each.__struct_config__.tag]} of {each.cusip}",
+            "Trade",
+            f"{company.path}/pockets/{each.pocket_id}/trades/{each.id}",
+            f"{format_day(each.book_date)}, ${each.quantity * 100:,} face value",
+            each.notional.formatted,
+            "" if each.status == "SETTLED" else each.status,
+        )
+        for each in listed.items
+        if each.__struct_config__.tag in terms.activities
+    ][:_GROUP_MAX]
+
+
+async def _requests(company: Company, terms: Terms) -> list[Hit]:
+    """Return requests that wait for approval, of the type, amount or words of a search."""
+    if not company.may("transfers.read") or not (terms.types or terms.cents or len(terms.text) >= _LITERAL_MIN):
+        return []
+    listed = await company.api.get(list_transfer_requests, status="PENDING", limit=_READ_MAX)
+    hits = []
+    for each in listed.items:
+        it = each.transfer
+        name = it.counterparty_name or it.description or "Between own Pockets"
+        said = f"{it.counterparty_name} {it.description}".lower()
+        is_meant = not terms.types or it.type in terms.types
+        is_meant = is_meant and (terms.cents is None or terms.cents[0] <= it.amount.value <= terms.cents[1])
+        if is_meant and all(word in said for word in terms.text.split()):
+            detail = f"{it.description}, by {each.requested_by.first_name} {each.requested_by.last_name}".strip(", ")
+            path = f"{company.path}/transfer-requests/{each.id}"
+            hits.append(Hit(name, "Transfer request", path, detail, it.amount.formatted, each.status))
+    return hits[:_GROUP_MAX]
 
 
 async def _in_partner(partner: ApiTeam, text: str) -> list[Hit]:
@@ -87,7 +241,7 @@ async def _in_partner(partner: ApiTeam, text: str) -> list[Hit]:
         return [*hits, *await _by_id(partner, text, _BY_ID_OF_PARTNER)]
     listed = await partner.api.get(list_customers, name=text, limit=_SHOWN_MAX)
     hits += [Hit(name_of(each), "Customer", f"{customers}/{each.id}") for each in listed.items]
-    return [*hits, *await _by_amount(partner, text, list_transactions)]
+    return [*hits, *await _by_amount(partner, text)]
 
 
 async def list_named(company: Company) -> list[Hit]:
@@ -104,7 +258,8 @@ async def list_named(company: Company) -> list[Hit]:
         team = await company.api.get(get_team)
         people = [each for group in team.groups for each in group.members if not each.is_service_user]
         hits += [
-            Hit(f"{each.first_name} {each.last_name}", "Person", f"/team/{owner}#{each.member_id}") for each in people
+            Hit(f"{each.first_name} {each.last_name}", "Person", f"/team/{owner}#{each.member_id}", each.role.title())
+            for each in people
         ]
     return hits
 
@@ -117,26 +272,28 @@ def alike(text: str, names: Sequence[str], *, limit: int) -> list[int]:
     return [position for _, _, position in found]
 
 
-async def _by_amount(team: ApiTeam, text: str, operation: Operation) -> list[Hit]:
-    """Return the newest transactions of an amount like 1,250.50."""
-    if not team.may("pockets.read"):
+async def _by_amount(partner: Partner, text: str) -> list[Hit]:
+    """Return the newest transactions of an amount like 1,250.50, each on the page of its customer."""
+    if not partner.may("pockets.read"):
         return []
     try:
         cents = cents_of("q", text)
-        listed = await team.api.get(operation, amount_from=cents, amount_to=cents, limit=_SHOWN_MAX)
+        listed = await partner.api.get(list_transactions, amount_from=cents, amount_to=cents, limit=_SHOWN_MAX)
     except InvalidInput:
         return []
-    rows = [(f"{each.title}, {each.amount.formatted}", await _page_of(team, each)) for each in listed.items]
-    return [Hit(label, "Transaction", path) for label, path in rows]
-
-
-async def _page_of(team: ApiTeam, transaction: Transaction) -> str:
-    """Return the page of a transaction; a partner has that of its customer."""
-    if isinstance(team, Company):
-        return f"{team.path}/transactions/{transaction.id}"
-    pocket = await team.page.server.bank.directory.find("pocket", transaction.pocket_id)
-    assert pocket is not None
-    return f"{team.path}/customers/{pocket.customer_id}#transactions"
+    found = partner.page.server.bank.directory.find
+    keys = [await found("pocket", each.pocket_id) for each in listed.items]
+    return [
+        Hit(
+            each.headline,
+            "Transaction",
+            f"{partner.path}/customers/{key.customer_id}#transactions",
+            "",
+            each.amount.formatted,
+        )
+        for each, key in zip(listed.items, keys, strict=True)
+        if key is not None
+    ]
 
 
 async def _by_id(team: ApiTeam, text: str, kinds: Iterable[Sought]) -> list[Hit]:

@@ -17,6 +17,18 @@ from billfold.platform.errors import FieldError, InvalidInput
 from billfold.web.console.team import ApiTeam, Company
 from billfold.web.forms import cents_of
 
+TRANSACTION_FILTERS = {
+    "pocket": "pocket[]",
+    "type": "type[]",
+    "direction": "direction",
+    "from": "time_booked_from",
+    "to": "time_booked_to",
+    "amount_from": "amount_from",
+    "amount_to": "amount_to",
+    "portal": "portal[]",
+    "text": "text",
+}
+"""The filters of transactions as pages name them, and as their operations do."""
 _CHOICES_MAX = 50
 _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
 
