@@ -9,7 +9,13 @@ from tests.support.approvals import counterparty
 async def _found(browser, text):
     page = await browser.http.get(f"{browser.home}/find", params={"q": text})
     assert page.status_code == 200, text
-    return re.findall(r'<li><a class="row" href="([^"]+)">([^<]+)</a><span class="hint">([^<]+)<', page.text)
+    return [
+        (path, re.sub("<[^>]+>", "", label), heading)
+        for heading, group in re.findall(r'data-found="([^"]+)">(.*?)</ul>', page.text, re.DOTALL)
+        for path, label in re.findall(
+            r'<a class="row hit" href="([^"]+)">.*?<span class="what"><span>(.*?)</span>', group
+        )
+    ]
 
 
 async def test_a_member_finds_payees_pockets_people_amounts_and_ids(console, customer_desk, other_customer, world):
@@ -19,18 +25,25 @@ async def test_a_member_finds_payees_pockets_people_amounts_and_ids(console, cus
     foreign = await other_customer.pocket(name="Payroll")
     payee = await counterparty(world, customer_desk.team.customer, foreign)
     [(path, name, kind), *_] = await _found(browser, "nrothwind")
-    assert (path, kind) == (f"{browser.home}/counterparties/{payee}", "Counterparty")
+    assert (path, kind) == (f"{browser.home}/counterparties/{payee}", "Counterparties")
     assert "Northwind" in name
-    assert (f"{browser.home}/pockets/{own.id}", "Operating reserve", "Pocket") in await _found(browser, "oprating")
+    assert (f"{browser.home}/pockets/{own.id}", "Operating reserve", "Pockets") in await _found(browser, "oprating")
     [(path, name, kind)] = await _found(browser, "$250,000.17")
-    assert kind == "Transaction"
+    assert kind == "Transactions"
     for key in (str(own.id), str(payee), path.rpartition("/")[2]):
         assert len(await _found(browser, key)) == 1, key
         assert await _found(stranger, key) == []
     for text in ("Operating reserve", "northwind", "250,000.17", "a", "%", "<b>", "\u2603" * 200):
         assert not any(browser.home in path for path, _, _ in await _found(stranger, text)), text
+    for text, kind in (("wire received", "Transactions"), ("wier", "Transactions"), ("june 2025", "Transactions")):
+        assert path in [each for each, _, heading in await _found(browser, text) if heading == kind], text
+    assert "Trades" in {kind for *_, kind in await _found(browser, "purchases")}
+    assert {kind for *_, kind in await _found(browser, "fee")} == set()
+    assert (f"{browser.home}/move-money", "Pay someone", "Actions") in await _found(browser, "send")
+    viewer = await console(customer_desk, role="VIEWER")
+    assert "Actions" not in {kind for *_, kind in await _found(viewer, "")}
     for text in (str(foreign.id), "Payroll", ""):
-        assert await _found(browser, text) == []
+        assert all(kind in {"Actions", "Newest transactions"} for _, _, kind in await _found(browser, text)), text
     assert (await stranger.http.get(f"{browser.home}/find?q=reserve")).status_code == 404
     list_path = f"{browser.home}/counterparties"
     for query, is_found in (("text=nrothwind", True), ("text=nrothwind&type=wire", False), ("text=Payroll", False)):

@@ -46,7 +46,7 @@ async def test_a_member_is_invited_resent_a_link_and_revoked_in_the_console(team
     assert (await invite(browser, team_path)).status_code == 303
     await browser.follow()
     assert "The invitation is sent." in browser.text
-    assert "Invited Ben Ode ben@northwind.example Manager, until" in browser.text
+    assert "Invited until Change BO Ben Ode ben@northwind.example Manager" in browser.text
     action = browser.page.text.partition(f'action="{team_path}/invitations/')[2].partition("/")[0]
     await browser.send(f"{team_path}/invitations/{action}/resend")
     await browser.follow()

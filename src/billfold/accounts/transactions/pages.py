@@ -218,7 +218,7 @@ async def _search(
 
 
 def has_text(opened: TransactionRow, text: str | None) -> bool:
-    """Tell whether a transaction has each word of a text in a name, a title, a description, a reference, its remittance."""
+    """Tell whether each word of a text is in a name, title, description, reference or remittance of a transaction."""
     if not text:
         return True
     details = msgspec.json.decode(opened.details)

@@ -234,7 +234,7 @@ for (const list of document.querySelectorAll("[data-picks]")) {
 
 // A group of boxes is ticked as a whole, or not at all.
 for (const group of document.querySelectorAll("[data-ticks-all]")) {
-  const boxes = [...group.querySelectorAll("[type=checkbox]")], heading = group.querySelector("h3");
+  const boxes = [...group.querySelectorAll("[type=checkbox]")], heading = group.querySelector(".label");
   const button = Object.assign(document.createElement("button"), { type: "button", className: "link" });
   const show = () => { button.textContent = boxes.every((each) => each.checked) ? "Select none" : "Select all"; button.setAttribute("aria-label", `${button.textContent} of ${heading.firstChild.textContent}`); };
   button.addEventListener("click", () => { const wanted = !boxes.every((each) => each.checked); for (const each of boxes) each.checked = wanted; show(); });

@@ -33,7 +33,7 @@ _SHOWN = frozenset(
     {"counterparty", "counterparty_id", "counterparty_name", "company_name", "fee_type", "related_transaction_id"}
 )
 _HIDDEN = _SHOWN | {*Shared.__struct_fields__, "object_type", "portal_id", "on_us_transfer_type"}
-_UNSAID = ({}, None, "", False, "NOTPROVIDED", WireType.PAYMENT)
+_UNSAID: tuple[object, ...] = ({}, None, "", False, "NOTPROVIDED", WireType.PAYMENT)
 _ACRONYMS = frozenset({"ach", "aum", "id", "imad", "omad", "uetr"})
 
 

@@ -1,8 +1,8 @@
 """The search of a team by a few words, as far as the member's role reads.
 
-A company finds what it can do, payees, Pockets, people, payments and trades by kind, month, amount or words, and requests;
-a partner customers, amounts, ids and the numbers of payments. Everything is read through the member's own access or by
-the team's id, so nothing foreign is ever found.
+A company finds what it can do, payees, Pockets, people, requests, and payments and trades by kind, month, amount or
+words; a partner customers, amounts, ids and the numbers of payments. Everything is read through the member's own
+access or by the team's id, so nothing foreign is ever found.
 """
 
 import asyncio
@@ -288,8 +288,7 @@ async def _by_amount(partner: Partner, text: str) -> list[Hit]:
             each.headline,
             "Transaction",
             f"{partner.path}/customers/{key.customer_id}#transactions",
-            "",
-            each.amount.formatted,
+            amount=each.amount.formatted,
         )
         for each, key in zip(listed.items, keys, strict=True)
         if key is not None

@@ -87,9 +87,7 @@ def _meaning(word: str, vocabulary: Mapping[str, str]) -> str:
         return vocabulary[word]
     if len(word) < _MISSPELLED_MIN:
         return ""
-    return next(
-        (meant for known, meant in vocabulary.items() if len(known) >= len(word) - 1 and is_like(word, known)), ""
-    )
+    return next((meant for known, meant in vocabulary.items() if is_like(word, known)), "")
 
 
 def _month_of(text: str, today: date) -> tuple[int | None, int]:
@@ -113,7 +111,7 @@ def _month_number(word: str) -> int | None:
 
 
 def _cents_between(word: str) -> tuple[int, int] | None:
-    """Return the smallest and the largest amount that is written like this: `1,250` is any from 1,250.00 to 1,250.99."""
+    """Return the smallest and the largest amount that a word means: `1,250` is any from 1,250.00 to 1,250.99."""
     try:
         cents = cents_of("q", word)
     except InvalidInput:
