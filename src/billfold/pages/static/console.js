@@ -82,7 +82,7 @@ function openPalette() {
   palette.className = "palette";
   palette.setAttribute("aria-label", "Go to");
   const input = Object.assign(document.createElement("input"), { type: "search", placeholder: findLink?.dataset.find || "Go to a page", autocomplete: "off" });
-  const list = document.createElement("ul");
+  const list = document.createElement("div");
   const hint = Object.assign(document.createElement("p"), { className: "hint", });
   for (const [name, value] of Object.entries({ role: "combobox", "aria-label": "Go to", "aria-expanded": "true", "aria-controls": "places" })) input.setAttribute(name, value);
   list.id = "places";
@@ -111,7 +111,7 @@ function openPalette() {
       groups.get(each.kind).push(option(each, number, wanted));
     });
     list.replaceChildren(...[...groups].map(([kind, options], number) => {
-      const group = document.createElement("li"), heading = Object.assign(document.createElement("span"), { className: "label", textContent: kind, id: `kind-${number}` });
+      const group = document.createElement("div"), heading = Object.assign(document.createElement("span"), { className: "label", textContent: kind, id: `kind-${number}` });
       group.setAttribute("role", "group");
       group.setAttribute("aria-labelledby", heading.id);
       heading.setAttribute("role", "presentation");
