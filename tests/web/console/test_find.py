@@ -13,7 +13,7 @@ async def _found(browser, text):
         (path, re.sub("<[^>]+>", "", label), heading)
         for heading, group in re.findall(r'data-found="([^"]+)">(.*?)</ul>', page.text, re.DOTALL)
         for path, label in re.findall(
-            r'<a class="row hit" href="([^"]+)">.*?<span class="what"><span>(.*?)</span>', group
+            r'<a class="row hit" href="([^"]+)">.*?"what"><span>(.*?)</span>', group, re.DOTALL
         )
     ]
 

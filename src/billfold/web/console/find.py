@@ -113,10 +113,10 @@ async def _in_company(company: Company, text: str) -> Found:
     payments, trades, requests = await asyncio.gather(
         _payments(company, text, terms, next((each.label for each in hits if each.kind == "Counterparty"), "")),
         _trades(company, terms),
-        _requests(company, terms),
+        _requests(company, text),
     )
     items, filters = payments
-    if terms.has_earnings:
+    if "earnings" in terms.kinds:
         hits += [Hit(label, "Pocket", f"{path}#earnings", "Earnings") for path, label in pockets.items()][:_GROUP_MAX]
     hits += [_payment_hit(company, each, pockets) for each in items]
     hits += [*trades, *requests, *_actions(company, text)]
@@ -164,16 +164,17 @@ async def _payments(
 
 
 def _filters_of(terms: Terms) -> list[dict[str, str]]:
-    """Return the filters of payments that mean the terms, the closest first."""
-    meant = {"text": terms.text, "direction": terms.direction, "type": (*terms.types, "")[0]}
+    """Return the filters of payments that mean the terms, the closest first; none if they mean trades."""
+    kinds = terms.kinds
+    meant = {"text": terms.text, "direction": kinds.get("direction", ""), "type": kinds.get("type", "")}
     if terms.cents:
         meant |= {f"amount_{end}": f"{cents / 100:.2f}" for end, cents in zip(("from", "to"), terms.cents, strict=True)}
-    if terms.activities and not any(meant.values()):
-        return []  # trades
+    if "activity" in kinds and not any(meant.values()):
+        return []
     if terms.days is None:
         return [meant]
     first, last = terms.days
-    if terms.types != ("FEE",):
+    if kinds.get("type") != "FEE":
         return [meant | {"from": str(first), "to": str(last)}]
     # The fee of a month is booked in the next, in earlier releases without the name of the month.
     charged = {"from": str(last + _DAY), "to": str(last + _CHARGED_WITHIN)}
@@ -194,13 +195,13 @@ _ACTIVITY_NAMES = {"BUY": "Purchase", "SELL": "Sale", "MATURITY": "Maturity"}
 
 
 async def _trades(company: Company, terms: Terms) -> list[Hit]:
-    if not terms.activities or not company.may("pockets.read"):
+    if "activity" not in terms.kinds or not company.may("pockets.read"):
         return []
     first, last = terms.days or (None, None)
     listed = await company.api.get(list_customer_trades, limit=_READ_MAX, book_date_from=first, book_date_to=last)
     return [
         Hit(
-            f"{_ACTIVITY_NAMES[each.__struct_config__.tag]} of {each.cusip}",
+            f"{_ACTIVITY_NAMES[terms.kinds['activity']]} of {each.cusip}",
             "Trade",
             f"{company.path}/pockets/{each.pocket_id}/trades/{each.id}",
             f"{format_day(each.book_date)}, ${each.quantity * 100:,} face value",
@@ -208,25 +209,21 @@ async def _trades(company: Company, terms: Terms) -> list[Hit]:
             "" if each.status == "SETTLED" else each.status,
         )
         for each in listed.items
-        if each.__struct_config__.tag in terms.activities
+        if each.__struct_config__.tag == terms.kinds["activity"]
     ][:_GROUP_MAX]
 
 
-async def _requests(company: Company, terms: Terms) -> list[Hit]:
-    """Return requests that wait for approval, of the type, amount or words of a search."""
-    if not company.may("transfers.read") or not (terms.types or terms.cents or len(terms.text) >= _LITERAL_MIN):
+async def _requests(company: Company, text: str) -> list[Hit]:
+    """Return requests that wait for approval and have each word of a text in payee, description, type or amount."""
+    if not company.may("transfers.read"):
         return []
-    listed = await company.api.get(list_transfer_requests, status="PENDING", limit=_READ_MAX)
     hits = []
-    for each in listed.items:
+    for each in (await company.api.get(list_transfer_requests, status="PENDING", limit=_READ_MAX)).items:
         it = each.transfer
-        name = it.counterparty_name or it.description or "Between own Pockets"
-        said = f"{it.counterparty_name} {it.description}".lower()
-        is_meant = not terms.types or it.type in terms.types
-        is_meant = is_meant and (terms.cents is None or terms.cents[0] <= it.amount.value <= terms.cents[1])
-        if is_meant and all(word in said for word in terms.text.split()):
+        said = f"{it.counterparty_name} {it.description} {it.type} {it.amount.formatted}".lower()
+        if all(word in said for word in text.lower().split()):
             detail = f"{it.description}, by {each.requested_by.first_name} {each.requested_by.last_name}".strip(", ")
-            path = f"{company.path}/transfer-requests/{each.id}"
+            name, path = it.counterparty_name or "Between own Pockets", f"{company.path}/transfer-requests/{each.id}"
             hits.append(Hit(name, "Transfer request", path, detail, it.amount.formatted, each.status))
     return hits[:_GROUP_MAX]
 

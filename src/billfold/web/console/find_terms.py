@@ -2,7 +2,6 @@
 
 import calendar
 import re
-from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import NamedTuple
 
@@ -14,80 +13,69 @@ from billfold.web.forms import cents_of
 _WORD = re.compile(r"[^\s,;]+(?:,\d{3})*(?:\.\d+)?")
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _ABBREVIATIONS = {name[:3]: number for name, number in _MONTHS.items()}
-_TYPES: Mapping[str, str] = {
-    **dict.fromkeys(("fee", "fees"), "FEE"),
-    **dict.fromkeys(("wire", "wires"), "WIRE"),
-    "ach": "ACH",
-    **dict.fromkeys(("card", "cards"), "CARD"),
-    **dict.fromkeys(("transfer", "transfers", "reallocation"), "ON_US"),
-    **dict.fromkeys(("credit", "credits", "promotion", "cashback", "adjustment"), "CREDIT"),
+_SAID = {
+    ("type", "FEE"): "fee fees",
+    ("type", "WIRE"): "wire wires",
+    ("type", "ACH"): "ach",
+    ("type", "CARD"): "card cards",
+    ("type", "ON_US"): "transfer transfers reallocation",
+    ("type", "CREDIT"): "credit credits promotion cashback adjustment",
+    ("activity", "MATURITY"): "maturity maturities matured interest",
+    ("activity", "BUY"): "purchase purchases bought buy",
+    ("activity", "SELL"): "sale sales sold sell",
+    ("direction", "CREDIT"): "received incoming deposit deposits",
+    ("direction", "DEBIT"): "sent outgoing paid payment payments",
+    ("earnings", "yes"): "earnings earned yield",
+    ("none", "yes"): "a the of for from to in and all my our",
 }
-_ACTIVITIES: Mapping[str, str] = {
-    **dict.fromkeys(("maturity", "maturities", "matured", "interest"), "MATURITY"),
-    **dict.fromkeys(("purchase", "purchases", "bought", "buy"), "BUY"),
-    **dict.fromkeys(("sale", "sales", "sold", "sell"), "SELL"),
-}
-_EARNINGS = frozenset({"interest", "earnings", "earned", "yield"})
-_DIRECTIONS: Mapping[str, str] = {
-    **dict.fromkeys(("received", "incoming", "deposit", "deposits"), "CREDIT"),
-    **dict.fromkeys(("sent", "outgoing", "paid", "payment", "payments"), "DEBIT"),
-}
-_FILLERS = frozenset({"a", "the", "of", "for", "from", "to", "in", "and", "all", "my", "our"})
+_MEANINGS = {word: meaning for meaning, words in _SAID.items() for word in words.split()}
 _YEAR_CHARS = 4
 _MISSPELLED_MIN, _LONG = 4, 7
 
 
 class Terms(NamedTuple):
-    """The words of a search by what they mean; `days` are the first and the last of the month that they name."""
+    """The words of a search by what they mean; `days` are the first and the last of the month that they name.
 
-    types: tuple[str, ...] = ()
-    activities: tuple[str, ...] = ()
-    has_earnings: bool = False
-    direction: str = ""
-    cents: tuple[int, int] | None = None
-    days: tuple[date, date] | None = None
-    text: str = ""
+    `kinds` are a type and a direction of payments, an activity of trades, and whether earnings are meant.
+    """
+
+    kinds: dict[str, str]
+    cents: tuple[int, int] | None
+    days: tuple[date, date] | None
+    text: str
 
 
 def terms_of(text: str, today: date) -> Terms:
     """Return what a text means: `last month's wire fee`, `$1,250 received`, `maturities in July`."""
     month, year = _month_of(text.lower(), today)
-    found: dict[str, list[str]] = {"types": [], "activities": [], "directions": [], "rest": []}
-    cents, has_earnings = None, False
+    kinds, cents, rest = dict[str, str](), None, list[str]()
     for word in _WORD.findall(text.lower()):
         plain = word.removesuffix("'s").removesuffix("\u2019s").strip("'\".")
-        if month and (_month_number(plain) or plain in {"last", "this", "month"} or plain == str(year)):
+        if month and (_month_number(plain) or plain in {"last", "this", "month", str(year)}):
             continue
-        amount = _cents_between(plain)
-        has_earnings = has_earnings or plain in _EARNINGS
-        for name, vocabulary in (("types", _TYPES), ("activities", _ACTIVITIES), ("directions", _DIRECTIONS)):
-            if meant := _meaning(plain, vocabulary):
-                found[name].append(meant)
-                break
+        if meaning := _meaning(plain):
+            kinds.setdefault(*meaning)
+        elif amount := _cents_between(plain):
+            cents = amount
         else:
-            if amount:
-                cents = amount
-            elif plain not in _FILLERS | _EARNINGS:
-                found["rest"].append(word)
-    direction = found["directions"][0] if found["directions"] else ""
+            rest.append(word)
+    if "interest" in text.lower():
+        kinds["earnings"] = "yes"
     days = None if month is None else (date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1]))
-    types, activities = tuple(found["types"]), tuple(found["activities"])
-    return Terms(types, activities, has_earnings, direction, cents, days, " ".join(found["rest"]))
+    return Terms(kinds, cents, days, " ".join(rest))
 
 
 def is_like(word: str, other: str) -> bool:
-    """Tell whether a word is another one, its beginning, or one of its typos."""
+    """Tell whether a word is the beginning of another one, or one of its typos."""
     if other.startswith(word):
         return True
     return len(word) >= _MISSPELLED_MIN and word[0] == other[0] and OSA.distance(word, other) <= 1
 
 
-def _meaning(word: str, vocabulary: Mapping[str, str]) -> str:
-    if word in vocabulary:
-        return vocabulary[word]
-    if len(word) < _MISSPELLED_MIN:
-        return ""
-    return next((meant for known, meant in vocabulary.items() if is_like(word, known)), "")
+def _meaning(word: str) -> tuple[str, str] | None:
+    if word in _MEANINGS or len(word) < _MISSPELLED_MIN:
+        return _MEANINGS.get(word)
+    return next((meaning for known, meaning in _MEANINGS.items() if is_like(word, known)), None)
 
 
 def _month_of(text: str, today: date) -> tuple[int | None, int]:
