@@ -56,6 +56,8 @@ function keepOpened({ link, words }) {
   sessionStorage.setItem(OPENED, JSON.stringify([one, ...readOpened().filter((each) => each.href !== one.href)].slice(0, OPENED_MAX)));
 }
 
+document.querySelector('form[action="/sign-out"]')?.addEventListener("submit", () => sessionStorage.removeItem(OPENED));
+
 // The words of a place with what was typed in them marked.
 function marked(words, wanted) {
   const at = wanted ? words.toLowerCase().indexOf(wanted) : -1, label = document.createElement("span");
@@ -100,7 +102,7 @@ function openPalette() {
   };
   const show = () => {
     const wanted = input.value.trim().toLowerCase();
-    const opened = wanted ? [] : readOpened().map((each) => ({ link: each, words: each.words, kind: "Opened lately" }));
+    const opened = wanted ? [] : readOpened().map((each) => ({ link: each, words: each.words, kind: "Opened recently" }));
     const named = places.filter((each) => isLike(each.words.toLowerCase(), wanted)).map((each) => ({ ...each, kind: "Go to" }));
     const [first, last] = [true, false].map((is) => named.filter((each) => each.words.toLowerCase().includes(wanted) === is));
     const found = wanted ? [...first, ...hits, ...(hits.length + first.length ? [] : last)] : [...opened, ...hits, ...first];

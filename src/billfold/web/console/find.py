@@ -44,7 +44,7 @@ from billfold.web.forms import cents_of
 from billfold.web.page_context import PageResponse
 
 _TEXT_MAX, _SHOWN_MAX, _GROUP_MAX, _READ_MAX = 100, 8, 5, 100
-_LITERAL_MIN = 2
+_SUGGESTED = 4
 _DAY, _CHARGED_WITHIN = timedelta(days=1), timedelta(days=10)
 _ALIKE = 72
 """Two letters in the wrong order are alike; other words are not."""
@@ -127,7 +127,7 @@ async def _in_company(company: Company, text: str) -> Found:
 
 
 async def _suggested(company: Company) -> Found:
-    hits = _actions(company, "")
+    hits = _actions(company, "")[:_SUGGESTED]
     if company.may("pockets.read"):
         listed = await company.api.get(list_own_transactions, limit=_GROUP_MAX)
         hits += [_payment_hit(company, each, {}) for each in listed.items]
