@@ -113,7 +113,7 @@ DONE = {
     "report-requested": "The report is requested.",
     "role-changed": "The role is changed.",
     "saved": "Your changes are saved.",
-    "series-active": "The series goes on.",
+    "series-active": "The series is resumed.",
     "series-cancelled": "The series is cancelled.",
     "series-paused": "The series is paused.",
     "service-user-created": "The service user is created.",

@@ -1,4 +1,4 @@
-"""What the words of a search mean: kinds of payments and trades, an amount, a month; the rest is a text. Pure."""
+"""Parsing of the words of a search: kinds of payments and trades, an amount, a month; the rest is a text. Pure."""
 
 import calendar
 import re
