@@ -58,6 +58,7 @@ async def show_home(company: InCompany) -> PageResponse:
         **to_do,
         pockets=pockets.items,
         count=pockets.count,
+        names={str(each.id): each.pocket_name for each in pockets.items},
         total=total,
         per_second=Decimal(total.appreciation_per_second),
         ladder=maturity_ladder(face)[:_RECENT],

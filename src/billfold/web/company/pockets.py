@@ -33,6 +33,7 @@ from billfold.pages.theme import format_day
 from billfold.platform.dates import et_date, is_day, parse_day
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
+from billfold.web.console.lists import list_choices
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of, cents_of, instant_in_zone
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
@@ -220,6 +221,7 @@ async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") 
         earned=[(*named, each) for named, each in zip(_PERIODS.items(), earned, strict=True)],
         portals=portals.items,
         recent=recent.items,
+        names=await list_choices(company, []),
     )
 
 

@@ -188,7 +188,10 @@ def _payment_hit(company: Company, of: Any, pockets: Mapping[str, str]) -> Hit: 
     sign = "+" if of.direction == "CREDIT" else "\N{MINUS SIGN}"
     amount = f"{sign}{of.amount.formatted.removeprefix('-')}"
     path, status = f"{company.path}/transactions/{of.id}", "" if of.status == "SETTLED" else of.status
-    return Hit(of.headline, "Transaction", path, ", ".join(shown), amount, status)
+    other = of.counterparty.get("pocket_id") if isinstance(getattr(of, "counterparty", None), dict) else None
+    label = pockets.get(f"{company.path}/pockets/{other}")
+    label = f"{'To' if of.direction == 'DEBIT' else 'From'} {label}" if label else of.headline
+    return Hit(label, "Transaction", path, ", ".join(shown), amount, status)
 
 
 _ACTIVITY_NAMES = {"BUY": "Purchase", "SELL": "Sale", "MATURITY": "Maturity"}
