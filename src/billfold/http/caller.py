@@ -150,6 +150,7 @@ AS_OF = Parameter(
     indexed=False,
 )
 """The parameter of reads that answer what they answered before, by the rights of now."""
+NOT_YET = "must not be later than now"
 AnyCall = TypeVar("AnyCall", bound=Call)
 
 
@@ -161,5 +162,5 @@ def call_as_of(call: AnyCall, sent: Mapping[str, Sequence[str]], calendars: Cale
     day = None if isinstance(given, datetime) else calendars.settlement_on_or_before(given)
     at = given if day is None else calendars.closes_at(day)
     if at > call.now:
-        raise InvalidInput.at("query", AS_OF.name, msg=f"must not be later than now, {call.now.isoformat()}")
+        raise InvalidInput.at("query", AS_OF.name, msg=f"{NOT_YET}, {call.now.isoformat()}")
     return msgspec.structs.replace(call, now=at, as_of=at)

@@ -20,6 +20,7 @@ from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 _DOLLARS = re.compile(r"\$?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,2})?", re.ASCII)
 _LABELS = {
     "again": "password",
+    "as_of": "day",
     "amount_from": "smallest amount",
     "amount_to": "largest amount",
     "business_name": "name of the company",

@@ -27,6 +27,7 @@ from billfold.accounts.portals.routes import (
 from billfold.accounts.portals.schemas import Instruction
 from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.bills.rules.strategies import STRATEGIES
+from billfold.http.caller import NOT_YET
 from billfold.http.parameters import WRONG_DAY
 from billfold.http.schemas import Amount
 from billfold.pages.theme import format_day
@@ -159,12 +160,10 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     try:
         return await _show_pocket_as_of(company, pocket_id, company.page.query["as_of"])
     except InvalidInput as wrong:
-        day, last = company.page.query["as_of"], et_date(company.clock.now) - _DAY
-        said = (
-            f"{format_day(parse_day(day))} has not ended yet. Choose {format_day(last)}, or a day before."
-            if is_day(day)
-            else wrong
-        )
+        if not wrong.errors[0].msg.startswith(NOT_YET):
+            return await _show_pocket(company, pocket_id, wrong)
+        day, last = parse_day(company.page.query["as_of"]), et_date(company.clock.now) - _DAY
+        said = f"{format_day(day)} has not ended yet. Choose {format_day(last)}, or a day before."
         return await _show_pocket(company, pocket_id, said)
     except NotFound:
         return await _show_pocket(company, pocket_id, NotFound("The Pocket was not open yet on that day."))
