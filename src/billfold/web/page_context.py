@@ -35,6 +35,7 @@ from billfold.pages.theme import COOKIE, Theme, page_headers
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.web.cookies import DEVICE_COOKIE, session_cookie
+from billfold.web.done_messages import DONE
 from billfold.web.forms import field_errors
 
 RouteOptions = dict[str, Any]
@@ -64,68 +65,6 @@ _BROWSER_NAMES = {"Edg": "Edge", "OPR": "Opera"}
 _OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
 _SYSTEM_NAMES = {"Mac OS X": "macOS"}
 _ADDRESS_SIGNS = "/?#&=%:,+~@!$'()*;[]"
-DONE = {
-    "access-revoked": "The access is revoked.",
-    "agreements-accepted": "The agreements are accepted.",
-    "application-registered": "The application is registered.",
-    "application-revoked": "The application is revoked.",
-    "confirmed": "Your identity is confirmed. Repeat the action.",
-    "all-read": "All notifications are marked as read.",
-    "approval-needed": "A rule of the team applies: another member approves this first.",
-    "audience-set": "Who is notified is changed.",
-    "batch-requested": "The transfers of the batch are requested.",
-    "counterparty-added": "The counterparty is added.",
-    "counterparty-removed": "The counterparty is removed.",
-    "deactivated": "The member is deactivated.",
-    "debit-returned": "The debit is returned, and its amount is back in the Pocket.",
-    "deposits-confirmed": "The deposits are confirmed. The account can be paid.",
-    "delivery-queued": "It is queued for delivery. The attempts show the result.",
-    "factor-removed": "The factor is removed.",
-    "freeze-applied": "It is confirmed and done.",
-    "freeze-proposed": "It is proposed. Another operator confirms it.",
-    "freeze-withdrawn": "The proposal is withdrawn.",
-    "file-retried": "A worker tries the file again.",
-    "fork-dropped": "The copy is removed.",
-    "invitation-resent": "The invitation is sent again. Links that were sent before work until one is used.",
-    "invitation-revoked": "The invitation is revoked.",
-    "invited": "The invitation is sent. Its link works once, for seven days.",
-    "joined": "You have joined the team.",
-    "key-added": "The key is added.",
-    "key-revoked": "The key is revoked.",
-    "person-removed": "The person is removed.",
-    "marked-read": "The notification is marked as read.",
-    "marked-unread": "The notification is marked as unread.",
-    "money-held": "The money is held until the last day of the hold.",
-    "nothing-to-deliver": "There is nothing to deliver since then.",
-    "password-changed": "Your password is changed. You are signed out in all other browsers.",
-    "pocket-closed": "The Pocket {pocket.pocket_name} is closed.",
-    "pocket-opened": "The Pocket {pocket.pocket_name} is open. Its instructions for paying in are below.",
-    "pocket-renamed": "The Pocket is renamed to {pocket.pocket_name}.",
-    "portal-added": "The portal is added.",
-    "portal-closed": "The portal is closed. It takes no more payments.",
-    "reactivated": "The member is active again.",
-    "request-approved": "You have approved the request.",
-    "request-denied": "You have denied the request.",
-    "review-approved": "It is approved.",
-    "review-rejected": "It is rejected.",
-    "hold-released": "The hold is released.",
-    "hit-cleared-once": "You have cleared the hit. Another operator has to clear it too.",
-    "report-requested": "The report is requested.",
-    "role-changed": "The role is changed.",
-    "saved": "Your changes are saved.",
-    "series-active": "The series is resumed.",
-    "series-cancelled": "The series is cancelled.",
-    "series-paused": "The series is paused.",
-    "service-user-created": "The service user is created.",
-    "signed-out": "Signed out.",
-    "transfer-cancelled": "The request is cancelled.",
-    "transfer-requested": "The transfer is requested.",
-    "subscription-created": "The subscription is created.",
-    "subscription-deleted": "The subscription is removed.",
-    "uploaded": "The file is uploaded.",
-    "wire-cancelled": "The wire is cancelled. Amount and fee are back in the Pocket.",
-}
-"""Messages of what was done before a page is shown, by the word in its address; they may name what the page shows."""
 
 
 class LockedOut(BillfoldError):

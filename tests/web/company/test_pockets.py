@@ -7,6 +7,7 @@ import pytest
 from tests.support.approvals import wire, wire_counterparty
 from tests.support.browser import first_match
 
+from billfold.pages.theme import format_day
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
 from billfold.web.console.lists import presets_of
@@ -133,9 +134,10 @@ async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, c
     assert "As of the close of" in browser.text
     assert before["portfolio"]["total_value"]["formatted"] in browser.text
     assert "Move money" not in browser.text.partition("Transactions before")[0].partition("As of the close")[2]
-    for wrong in ("2031-01-01", "2025-06-02T10:00:00Z", "x"):
+    for wrong in ("9999-12-31", "2025-06-02T10:00:00Z", "x", "2031-01-01"):
         await browser.go(f"{path}?as_of={wrong}")
         assert browser.page.status_code == 422, wrong
+    assert f"Jan 1, 2031 has not ended yet. Choose {format_day(day)}" in browser.text
     await browser.go(f"{path}?as_of=2025-05-01")
     assert browser.page.status_code == 422
     assert "The Pocket was not open yet on that day." in browser.text

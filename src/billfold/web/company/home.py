@@ -21,7 +21,8 @@ from billfold.onboarding.agreements.store import find_unaccepted
 from billfold.platform.dates import et_date, iso_z
 from billfold.web.console.charts import line_chart, maturity_ladder
 from billfold.web.console.team import Company, InCompany
-from billfold.web.page_context import ACCOUNT, DONE, PageContext, PageResponse, redirect
+from billfold.web.done_messages import DONE
+from billfold.web.page_context import ACCOUNT, PageContext, PageResponse, redirect
 
 _RECENT = 8
 _DECIDED = 50
