@@ -70,15 +70,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 hypothesis.settings.register_profile("busy", suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
 LONGEST = (
-    "tests/benchmarks/test_cli.py",
     "tests/journeys/test_browser.py",
+    "tests/sandbox/scenarios/",
+    "tests/benchmarks/test_cli.py",
     "tests/deploy/test_wheel.py",
     "tests/simulation/",
     "tests/http/test_openapi_generators.py",
     "tests/reference/test_examples.py",
     "tests/journeys/test_examples.py",
-    "tests/verify/test_damage.py",
     "tests/wiring/",
+    "tests/verify/test_damage.py",
+    "tests/journeys/test_samples.py",
+    "tests/journeys/test_treasury_in_the_browser.py",
     "tests/payments/crypto/",
     "tests/trading/fix/",
 )
