@@ -1,0 +1,42 @@
+"""Run `billfold simulate` with the options on each line of the input, all on copies of one founded bank.
+
+A line is JSON: a list of options, and code that is run first in the process of that life. The answer is a line, too:
+the exit status, and what was printed.
+"""
+
+import os
+import sys
+import tempfile
+from contextlib import nullcontext
+
+import msgspec
+
+from simulation import cli
+
+
+def live(options: list[str], planted: str) -> tuple[int, str]:
+    """Return the status of a process, and what it printed."""
+    with tempfile.TemporaryFile() as told:
+        child = os.fork()
+        if not child:
+            os.dup2(told.fileno(), 1)
+            os.dup2(told.fileno(), 2)
+            exec(planted, {})  # noqa: S102 - our own
+            try:
+                cli.app(options)
+            except SystemExit as ended:
+                sys.stdout.flush()
+                os._exit(ended.code if isinstance(ended.code, int) else 1)
+            finally:
+                os._exit(70)
+        _, status = os.waitpid(child, 0)
+        told.seek(0)
+        return os.waitstatus_to_exitcode(status), told.read().decode()
+
+
+if __name__ == "__main__":
+    cli.run_again_with_fixed_hashes()
+    with cli.ground() as founded:
+        cli.ground = lambda: nullcontext(founded)
+        for line in sys.stdin:
+            print(msgspec.json.encode(live(*msgspec.json.decode(line))).decode(), flush=True)
