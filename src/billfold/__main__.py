@@ -1,10 +1,11 @@
 """The command `billfold`, and `python -m billfold`."""
 
+import gc
 import os
 import sys
 
 from billfold import __version__
-from billfold.cli.python_process import collect_garbage_rarely, protect_children
+from billfold.cli.python_process import protect_children
 
 _PRIVATE = 0o077
 """The umask: rail files, logs, mail, keys and exports are readable only by the bank's own user."""
@@ -16,7 +17,7 @@ def main() -> None:
     """Run the command line. It is imported here: the version is printed without it."""
     os.umask(_PRIVATE)
     protect_children()
-    collect_garbage_rarely()
+    gc.disable()  # until the modules of a command are loaded
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
     if sys.argv[1:] == ["--version"]:
