@@ -105,7 +105,7 @@ def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Ser
 
 @pytest.fixture(scope="module")
 def memory_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for the sandboxes of a module. In memory, where there is room: its database waits for a disk otherwise."""
+    """A folder for the sandboxes of a module: in memory, where there is room, as their databases wait for a disk."""
     if not _has_room(2 * MEMORY_WANTED):
         yield tmp_path_factory.mktemp("sandbox")
         return

@@ -1,7 +1,7 @@
 """The wheel as a bank installs it: in an empty environment it has every package that it imports, and its services run.
 
-BILLFOLD_WHEELS is a folder in which `make wheel` has built what is to be tested. BILLFOLD_WHEEL_SECONDS is how long each
-service runs once it is ready; the standing tests keep it short.
+BILLFOLD_WHEELS is a folder in which `make wheel` has built what is to be tested. BILLFOLD_WHEEL_SECONDS is how long
+each service runs once it is ready; the standing tests keep it short.
 """
 
 import base64

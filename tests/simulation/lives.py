@@ -7,6 +7,7 @@ the exit status, and what was printed.
 import os
 import sys
 import tempfile
+import traceback
 from contextlib import nullcontext
 
 import msgspec
@@ -21,14 +22,16 @@ def live(options: list[str], planted: str) -> tuple[int, str]:
         if not child:
             os.dup2(told.fileno(), 1)
             os.dup2(told.fileno(), 2)
-            exec(planted, {})  # noqa: S102 - our own
+            status = 1
             try:
+                exec(planted, {})
                 cli.app(options)
             except SystemExit as ended:
-                sys.stdout.flush()
-                os._exit(ended.code if isinstance(ended.code, int) else 1)
-            finally:
-                os._exit(70)
+                status = ended.code if isinstance(ended.code, int) else 1
+            except BaseException:  # noqa: BLE001 - it is told
+                traceback.print_exc()
+            sys.stdout.flush()
+            os._exit(status)
         _, status = os.waitpid(child, 0)
         told.seek(0)
         return os.waitstatus_to_exitcode(status), told.read().decode()
