@@ -29,6 +29,8 @@ def simulate():
     words = [sys.executable, "-m", "tests.simulation.lives"]
     with subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         sent, answers = process.stdin, process.stdout
+        assert sent is not None
+        assert answers is not None
 
         def live(*options, planted=""):
             sent.write(msgspec.json.encode(([*map(str, options)], planted)).decode() + "\n")

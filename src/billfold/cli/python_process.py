@@ -26,7 +26,6 @@ def start_collecting_garbage() -> None:
     """Call once the modules of a command are loaded: until then scans find nothing, and take a fifth of the time."""
     if not gc.isenabled():
         gc.freeze()
-        gc.set_threshold(THRESHOLD)
         gc.enable()
 
 
