@@ -46,8 +46,8 @@ for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The products of `make wheel`: the wheels of bank and client, and the requirements of the image."""
-    if made := os.environ.get("BILLFOLD_WHEELS"):
-        folder = Path(made)
+    if built := os.environ.get("BILLFOLD_WHEELS"):
+        folder = Path(built)
     else:
         folder = tmp_path_factory.mktemp("wheel")
         path = os.pathsep.join((str(Path(sys.executable).parent), UV_PATH))

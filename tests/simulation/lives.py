@@ -8,11 +8,12 @@ import os
 import sys
 import tempfile
 import traceback
-from contextlib import nullcontext
+from contextlib import contextmanager
 
 import msgspec
 
 from simulation import cli
+from simulation.boundary import run_again_with_fixed_hashes
 
 
 def live(options: list[str], planted: str) -> tuple[int, str]:
@@ -38,8 +39,8 @@ def live(options: list[str], planted: str) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    cli.run_again_with_fixed_hashes()
+    run_again_with_fixed_hashes()
     with cli.ground() as founded:
-        cli.ground = lambda: nullcontext(founded)
+        cli.ground = contextmanager(lambda: (each for each in (founded,)))
         for line in sys.stdin:
             print(msgspec.json.encode(live(*msgspec.json.decode(line))).decode(), flush=True)
