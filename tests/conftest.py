@@ -20,12 +20,14 @@ import pytest
 from tests.support.citus_cluster import Cluster
 from tests.support.databases import Clerk, fresh_database, look_up_types_once, make_template
 
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.migrations import runner
 from billfold.platform.database import embedded
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
 from billfold.wiring.open_bank import load_rules
 
+gc.disable()  # until all tests are collected: what is loaded stays
 load_rules()
 
 pytest_plugins = [
@@ -43,15 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
-def pytest_collection(session: pytest.Session) -> None:
-    """Collect no garbage while tests are collected: all that is made stays."""
-    gc.disable()
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave what was made out of every later collection of garbage."""
-    gc.collect()
-    gc.freeze()
+    """Leave what was made out of every later collection of garbage, which are rare as in a server."""
+    tune_garbage_collector()
     gc.enable()
 
 
@@ -70,15 +66,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 hypothesis.settings.register_profile("busy", suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
 LONGEST = (
-    "tests/benchmarks/test_cli.py",
     "tests/journeys/test_browser.py",
+    "tests/sandbox/scenarios/",
+    "tests/benchmarks/test_cli.py",
     "tests/deploy/test_wheel.py",
     "tests/simulation/",
     "tests/http/test_openapi_generators.py",
     "tests/reference/test_examples.py",
     "tests/journeys/test_examples.py",
-    "tests/verify/test_damage.py",
     "tests/wiring/",
+    "tests/verify/test_damage.py",
+    "tests/journeys/test_samples.py",
+    "tests/journeys/test_treasury_in_the_browser.py",
     "tests/payments/crypto/",
     "tests/trading/fix/",
 )
@@ -104,10 +103,25 @@ def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Ser
         shutil.rmtree(state_dir.parent)
 
 
+@pytest.fixture(scope="module")
+def memory_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for the sandboxes of a module: in memory, where there is room, as their databases wait for a disk."""
+    if not _has_room(2 * MEMORY_WANTED):
+        yield tmp_path_factory.mktemp("sandbox")
+        return
+    with tempfile.TemporaryDirectory(prefix="billfold-test-sandbox-", dir=MEMORY, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _has_room(wanted: int) -> bool:
+    """Tell whether so many bytes of memory are free for files."""
+    return MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > wanted
+
+
 def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder shared by all processes of this run and by no other run."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_WANTED:
+    if _has_room(MEMORY_WANTED):
         for left_behind in MEMORY.glob("billfold-test-*"):
             # Of a run that was killed. Its server ends when it finds its files gone.
             if time.time() - left_behind.stat().st_mtime > LONGEST_RUN_SECONDS:

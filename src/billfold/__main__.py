@@ -1,5 +1,6 @@
 """The command `billfold`, and `python -m billfold`."""
 
+import gc
 import os
 import sys
 
@@ -16,6 +17,7 @@ def main() -> None:
     """Run the command line. It is imported here: the version is printed without it."""
     os.umask(_PRIVATE)
     protect_children()
+    gc.disable()  # until the modules of a command are loaded
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
     if sys.argv[1:] == ["--version"]:

@@ -1,6 +1,7 @@
 """The wheel as a bank installs it: in an empty environment it has every package that it imports, and its services run.
 
-BILLFOLD_WHEEL_SECONDS is how long each service runs once it is ready; the standing tests keep it short.
+BILLFOLD_WHEELS is a folder in which `make wheel` has built what is to be tested. BILLFOLD_WHEEL_SECONDS is how long
+each service runs once it is ready; the standing tests keep it short.
 """
 
 import base64
@@ -45,10 +46,13 @@ for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The products of `make wheel`: the wheels of bank and client, and the requirements of the image."""
-    folder = tmp_path_factory.mktemp("wheel")
-    path = os.pathsep.join((str(Path(sys.executable).parent), UV_PATH))
-    build = ["sh", "tools/build_wheel.sh", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env=os.environ | {"PATH": path})
+    if built := os.environ.get("BILLFOLD_WHEELS"):
+        folder = Path(built)
+    else:
+        folder = tmp_path_factory.mktemp("wheel")
+        path = os.pathsep.join((str(Path(sys.executable).parent), UV_PATH))
+        build = ["sh", "tools/build_wheel.sh", str(folder)]
+        subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env=os.environ | {"PATH": path})
     (made,) = folder.glob("billfold-*.whl")
     return made, folder / "requirements.txt"
 

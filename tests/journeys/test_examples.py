@@ -47,9 +47,9 @@ CLIENT_IMPORT_SECONDS_MAX = 0.3
 
 
 @pytest.fixture(scope="module")
-def sandbox(tmp_path_factory):
+def sandbox(memory_folder):
     """A running sandbox that has not played its story."""
-    running = Sandbox(tmp_path_factory.mktemp("examples"), "--seed", "7", "--no-story")
+    running = Sandbox(memory_folder, "--seed", "7", "--no-story")
     try:
         yield running.wait_up()
     finally:

@@ -132,7 +132,9 @@ class Recorder:
         kind = told.get("object_type")
         if kind in OF_CHANCE:
             self.name(told["id"], since=2100)
-        hidden = HIDDEN | ON_THE_WALL.get(str(kind), {})
+        # A limit has no type of its own, and those that count requests end with the day of the wall clock.
+        counted = {"resets_at": "2025-06-03T00:00:00Z"} if told.get("unit") == "COUNT" else {}
+        hidden = HIDDEN | ON_THE_WALL.get(str(kind), {}) | counted
         return {
             name: hidden[name] if name in hidden and value is not None else self._masked(value)
             for name, value in told.items()

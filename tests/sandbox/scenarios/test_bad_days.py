@@ -39,9 +39,9 @@ _BOOKED = "SELECT dealer, reference, business_date FROM execution"
 
 
 @pytest.fixture(scope="module")
-def sandbox(tmp_path_factory):
+def sandbox(memory_folder):
     """A running sandbox that has not played its story."""
-    running = Sandbox(tmp_path_factory.mktemp("bad"), "--seed", 7, "--no-story")
+    running = Sandbox(memory_folder, "--seed", 7, "--no-story")
     try:
         yield running.wait_up()
     finally:

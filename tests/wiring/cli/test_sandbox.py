@@ -40,9 +40,10 @@ def is_readable_by_others(path):
 
 
 @pytest.fixture(scope="module")
-def sandbox(tmp_path_factory):
+def sandbox(memory_folder):
     """A running sandbox that has not played its story, in a folder of import traps."""
-    folder = tmp_path_factory.mktemp("told")
+    folder = memory_folder / "told"
+    folder.mkdir()
     set_import_traps(folder, folder / "imported.txt")
     running = Sandbox(folder, "--seed", SEED, "--no-story")
     try:
@@ -258,9 +259,11 @@ def test_a_killed_sandbox_server_is_restarted(sandbox):
 
 
 @pytest.fixture(scope="module")
-def finished_sandbox(tmp_path_factory):
+def finished_sandbox(memory_folder):
     """A sandbox that has played its story and ended."""
-    first = Sandbox(tmp_path_factory.mktemp("played"), "--seed", SEED, "--exit-after-story")
+    folder = memory_folder / "played"
+    folder.mkdir()
+    first = Sandbox(folder, "--seed", SEED, "--exit-after-story")
     assert first.process.wait(120) == 0, first.said.read_text()
     return first, first.said.read_text()
 

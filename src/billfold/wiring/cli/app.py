@@ -9,6 +9,7 @@ import typer
 
 from billfold.cli.command import CommandGroup, example, print_error
 from billfold.cli.context import CliError
+from billfold.cli.python_process import start_collecting_garbage
 from billfold.migrations.runner import MigrationError
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
@@ -52,7 +53,9 @@ def run(context: Wiring, arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 for a failure, 2 for wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        build_app(context, wanted=words[0] if words else "")(words)
+        app = build_app(context, wanted=words[0] if words else "")
+        start_collecting_garbage()
+        app(words)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
     except SettingsError as wrong:
