@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 from uuid import UUID
@@ -22,13 +21,12 @@ FAULTS_MAX = 20
 """Maximum number of faults; the oldest give way."""
 REQUESTS_MAX = 200
 """Maximum number of requests that a fault keeps."""
-_FILE_NAME = "faults.json"
 _EMPTY = b"[]"
-_TIMES_MAX, _SECONDS_MAX, _ALWAYS = 1_000, 60, 100
+_ALWAYS = 100
 
 
 class FaultKind(StrEnum):
-    """What goes wrong. The last four are faults of deliveries."""
+    """What goes wrong; the last four concern deliveries."""
 
     NONE = "none"
     ANSWER_LOST = "answer-lost"
@@ -56,45 +54,34 @@ class FaultRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     `answer-lost` is a 500 and `connection-dropped` a cut connection after the request was carried out; `rate-limited`
     (429) and `unavailable` (503) come before, with `seconds` as Retry-After, and `token-expired` (401). `slow` answers
     after `seconds`. `new-fields` adds fields, and to a list a `type` that is new; `short-pages` has two entries a page.
-    `none` only keeps the requests. `delivery-late` delivers after `seconds`, and what follows after it;
-    `delivery-out-of-order` lets what follows overtake it.
+    `none` only keeps the requests. `delivery-lost` is an attempt that fails. `delivery-late` comes after `seconds`, and
+    what follows after it; `delivery-out-of-order` lets what follows overtake it.
     """
 
     fault: FaultKind
     target: Annotated[str, msgspec.Meta(max_length=100)] | None = None
-    times: Annotated[int, msgspec.Meta(ge=1, le=_TIMES_MAX)] = 1
-    skip: Annotated[int, msgspec.Meta(ge=0, le=_TIMES_MAX, description="Requests that pass before.")] = 0
+    times: Annotated[int, msgspec.Meta(ge=0, le=1_000, description="How many requests meet it.")] = 1
+    skip: Annotated[int, msgspec.Meta(ge=0, le=1_000, description="How many requests pass before.")] = 0
     percent: Annotated[int, msgspec.Meta(ge=1, le=_ALWAYS, description="How likely a request meets it.")] = _ALWAYS
-    seconds: Annotated[int, msgspec.Meta(ge=0, le=_SECONDS_MAX)] = 1
+    seconds: Annotated[int, msgspec.Meta(ge=0, le=60)] = 1
 
 
 class ObservedRequest(msgspec.Struct, kw_only=True):
-    """A request of a fault's target. `status` is null if the connection was cut."""
+    """A request of a fault's target. `status` is null if its answer was cut off."""
 
-    target: str
     idempotency_key: str | None
-    status: int | None
+    status: int | None = None
     faults: list[FaultKind]
     received_at: WallTime
     answered_at: WallTime
 
 
-class SandboxFault(msgspec.Struct, kw_only=True):
-    """A fault, how many more requests meet it, and the first 200 requests of its target since it was created."""
+class SandboxFault(FaultRequest, kw_only=True):
+    """A fault with the first 200 requests of its target since; `times` and `skip` are what is left of them."""
 
     id: UUID
-    fault: FaultKind
-    target: str | None
-    times_left: int
-    skip: int
-    percent: int
-    seconds: int
     requests: list[ObservedRequest]
     object_type: Literal["SandboxFault"] = "SandboxFault"
-
-    def concerns(self, target: str, *, delivery: bool) -> bool:
-        """Tell if a request of an operation, or a delivery of an event, is this fault's."""
-        return self.target in {None, target} and self.fault.is_of_delivery is delivery
 
 
 class SandboxFaults(msgspec.Struct, kw_only=True):
@@ -107,66 +94,42 @@ class FaultStore:
     """The faults of one sandbox, shared by its processes."""
 
     def __init__(self, state_dir: Path) -> None:
-        self._path = state_dir / _FILE_NAME
+        self._path = state_dir / "faults.json"
 
-    def add(self, fault_id: UUID, data: FaultRequest) -> SandboxFault:
-        """Add a fault, and return it; one that is there already under its id stays."""
-        fields = msgspec.structs.asdict(data)
-        fault = SandboxFault(id=fault_id, times_left=fields.pop("times"), requests=[], **fields)
-        with self._changed() as faults:
-            known = next((each for each in faults if each.id == fault_id), None)
-            if known is None:
-                faults[:] = [*faults, fault][-FAULTS_MAX:]
-        return known or fault
+    @property
+    def is_empty(self) -> bool:
+        """Tell, without a lock, whether there are none."""
+        return not self._path.exists() or self._path.stat().st_size <= len(_EMPTY)
 
-    def read(self) -> list[SandboxFault]:
-        """Return all faults, oldest first."""
-        with self._changed() as faults:
-            return faults
-
-    def clear(self) -> None:
-        """Remove all faults."""
-        with self._changed() as faults:
-            faults.clear()
-
-    def exist(self) -> bool:
-        """Tell, without a lock, whether there are any."""
-        try:
-            return self._path.stat().st_size > len(_EMPTY)
-        except FileNotFoundError:
-            return False
-
-    def take(self, target: str, *, delivery: bool = False) -> list[SandboxFault]:
-        """Return the faults that a request meets, and count them."""
-        met: list[SandboxFault] = []
-        if not self.exist():
-            return met
-        with self._changed() as faults:
+    def take(self, target: str, *, delivery: bool = False) -> dict[FaultKind, int]:
+        """Return the faults that a request or a delivery meets, each with its seconds, and count it."""
+        met: dict[FaultKind, int] = {}
+        with self.changed() as faults:
             for each in faults:
-                if not each.concerns(target, delivery=delivery):
+                if each.target not in {None, target} or each.fault.is_of_delivery is not delivery:
                     continue
                 if each.skip:
                     each.skip -= 1
-                elif each.times_left and secrets.randbelow(_ALWAYS) < each.percent:
-                    each.times_left -= 1
-                    met.append(each)
+                elif each.times and secrets.randbelow(_ALWAYS) < each.percent:
+                    each.times -= 1
+                    met[each.fault] = each.seconds
         return met
 
-    def record(self, request: ObservedRequest) -> None:
-        """Keep a request of an API with the faults of its target."""
-        with self._changed() as faults:
+    def record(self, target: str, request: ObservedRequest) -> None:
+        """Keep a request with the faults of its operation."""
+        with self.changed() as faults:
             for each in faults:
-                if each.concerns(request.target, delivery=False) and len(each.requests) < REQUESTS_MAX:
+                is_of_it = each.target in {None, target} and not each.fault.is_of_delivery
+                if is_of_it and len(each.requests) < REQUESTS_MAX:
                     each.requests.append(request)
 
     @contextmanager
-    def _changed(self) -> Iterator[list[SandboxFault]]:
-        """Yield the faults while the file is locked, and write them."""
-        with self._path.open("a+b", opener=partial(os.open, mode=0o600)) as file:
+    def changed(self) -> Iterator[list[SandboxFault]]:
+        """Yield all faults, oldest first, while the file is locked, and write them."""
+        with os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.seek(0)
             faults = msgspec.json.decode(file.read() or _EMPTY, type=list[SandboxFault])
             yield faults
             file.seek(0)
             file.truncate()
-            file.write(msgspec.json.encode(faults))
+            file.write(msgspec.json.encode(faults[-FAULTS_MAX:]))

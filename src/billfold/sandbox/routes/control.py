@@ -165,14 +165,19 @@ async def add_fault(caller: Caller, bank: Bank, faults: FaultStore, data: FaultR
     if data.target is not None and data.target not in targets:
         what = "an event type" if data.fault.is_of_delivery else "an operationId of the bank"
         raise InvalidInput.at("body", "target", msg=f"is not {what}")
-    return faults.add(request_id(caller), data)
+    with faults.changed() as known:
+        fault = SandboxFault(id=request_id(caller), requests=[], **msgspec.structs.asdict(data))
+        if fault.id not in {each.id for each in known}:
+            known.append(fault)
+    return fault
 
 
 @get("/api/v1/sandbox/faults/", TOKEN, name="sandbox_faults", tag="sandbox", refuses=("sandbox-of-another-partner",))
 async def list_faults(caller: Caller, bank: Bank, faults: FaultStore) -> SandboxFaults:
     """List the faults with the requests of their targets."""
     await require_first_partner(bank, caller)
-    return SandboxFaults(items=faults.read())
+    with faults.changed() as known:
+        return SandboxFaults(items=known)
 
 
 @delete(
@@ -185,7 +190,8 @@ async def list_faults(caller: Caller, bank: Bank, faults: FaultStore) -> Sandbox
 async def clear_faults(caller: Caller, bank: Bank, faults: FaultStore) -> None:
     """Clear all faults and what they have kept."""
     await require_first_partner(bank, caller)
-    faults.clear()
+    with faults.changed() as known:
+        known.clear()
 
 
 async def _start(caller: Caller, control: SandboxControl, kind: TaskKind, name: str) -> SandboxTask:
