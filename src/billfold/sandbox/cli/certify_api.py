@@ -1,4 +1,4 @@
-"""The checks of `billfold certify api`: a client of an integrator meets faults of the bank, and its requests are judged."""
+"""The checks of `billfold certify api`: a client meets faults of the bank, and its requests are judged."""
 
 import shlex
 import subprocess
@@ -18,7 +18,7 @@ from billfold_client.partner import ObservedRequest, PartnerApi
 
 PAYS, LISTS = "create_on_us_transfer", "list_pocket_transactions"
 """The operations that a client is asked to use."""
-_ROWS_MAX, _PAUSE_SECONDS, _TOLERANCE_SECONDS, _EACH = 20, 0.05, 0.05, 1_000
+_ARRIVALS, _PAUSE_SECONDS, _TOLERANCE_SECONDS, _EACH = 2, 0.05, 0.05, 1_000
 _DAYS_TO_SETTLE, _MARGIN = 6, timedelta(seconds=30)
 _REFUSED = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
 _AS_EXPECTED = "as it must be"
@@ -191,13 +191,16 @@ class Certification:
         try:
             with ThreadPoolExecutor(1) as pool:
                 answer = pool.submit(self._drive, task)
-                for _ in range(_ROWS_MAX if arriving else 0):
+                for page in range(_ARRIVALS if arriving else 0):
+                    while not wait([answer], _PAUSE_SECONDS).done and len(self._requests()) <= page:
+                        pass
                     self._move()
-                    if wait([answer], _PAUSE_SECONDS).done:
-                        break
-            return answer.result(), self._api.sandbox_faults().items[0].requests
+            return answer.result(), self._requests()
         finally:
             self._api.sandbox_clear_faults()
+
+    def _requests(self) -> Sequence[ObservedRequest]:
+        return self._api.sandbox_faults().items[0].requests
 
 
 def payment_mistakes(requests: Sequence[ObservedRequest], *, done: bool, paid: int, pause: int) -> list[str]:

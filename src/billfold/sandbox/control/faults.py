@@ -126,6 +126,7 @@ class FaultStore:
     @contextmanager
     def changed(self) -> Iterator[list[SandboxFault]]:
         """Yield all faults, oldest first, while the file is locked, and write them."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             faults = msgspec.json.decode(file.read() or _EMPTY, type=list[SandboxFault])
