@@ -21,7 +21,7 @@ from billfold.platform.clock import wall_now
 from billfold.sandbox.cli.certify_api import Certification, Finding, driver_of
 from billfold.sandbox.cli.listen import check_kinds, check_secret, parse_url
 from billfold.sandbox.cli.running_apis import open_partner_api
-from billfold.sandbox.running_sandbox import SandboxFile, require_sandbox_file
+from billfold.sandbox.running_sandbox import require_sandbox_file
 
 group = CommandGroup(
     "certify",
@@ -127,8 +127,7 @@ def webhooks(
     url = parse_url(url)
     with httpx.Client(timeout=ANSWER_SECONDS) as http:
         found = try_receiver(http, url, check_secret(secret), kind)
-    box = require_sandbox_file(context.settings().state_dir) if report else None
-    _conclude(found, url, "deliveries were taken as they must be", report=report, box=box)
+    _conclude(context, found, url, praise="deliveries were taken as they must be", report=report)
 
 
 @group.command("api 'python examples/certified.py' --report report.jws", "api http://127.0.0.1:8000/certify")
@@ -145,17 +144,17 @@ def api(
     `/docs/guides/certify`. The sandbox gets a new customer, and its clock moves over
     months: fork it first, and rewind it afterwards.
     """
-    box = require_sandbox_file(context.settings().state_dir)
-    with open_partner_api(box, attempts=4) as partner:  # it has a rate limit, too
+    with open_partner_api(require_sandbox_file(context.settings().state_dir), attempts=4) as partner:
         found = Certification(partner, driver_of(target, seconds)).run()
-    _conclude(found, target, "checks were passed", report=report, box=box)
+    _conclude(context, found, target, praise="checks were passed", report=report)
 
 
-def _conclude(found: list[Finding], target: str, praise: str, *, report: Path | None, box: SandboxFile | None) -> None:
+def _conclude(context: CliContext, found: list[Finding], target: str, *, praise: str, report: Path | None) -> None:
     """Print the findings, and write them to a signed report. Raises CliError if any failed."""
     rows = [("passed" if each.passed else "FAILED", each.tried, each.expected, each.answer) for each in found]
     console.print(table("", ("", "tried", "must be", "answer"), rows))
-    if report is not None and box is not None:
+    if report is not None:
+        box = require_sandbox_file(context.settings().state_dir)
         report.write_text(signed_report(found, target, private_key=box.private_key, kid=box.kid), encoding="utf-8")
     passed = sum(each.passed for each in found)
     if passed < len(found):

@@ -21,11 +21,8 @@ from billfold.platform.errors import BillfoldError, NotFound
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control.faults import FaultKind, FaultStore, ObservedRequest
 
-_OWN_PATHS = "/api/v1/sandbox/"
 _KEYS = {b"x-service-idempotency", b"idempotency-key"}
 _DETAIL = "A fault of the sandbox."
-_PAGE_SECONDS = 0.1
-"""The time that a short page takes, so that rows arrive between two."""
 _NEW_FIELD = "field_of_a_later_release"
 _OF_ANSWER = {FaultKind.ANSWER_LOST, FaultKind.CONNECTION_DROPPED, FaultKind.SLOW, FaultKind.NEW_FIELDS}
 
@@ -46,17 +43,15 @@ class FaultyApi:
         key = next((value.decode("latin-1") for name, value in scope["headers"] if name in _KEYS), None)
         request = ObservedRequest(idempotency_key=key, faults=list(met), received_at=now, answered_at=now)
 
-        status = None
-
         async def noting(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
-            nonlocal status
-            status = message.get("status", status)
+            request.status = message.get("status", request.status)
             await send(message)
-            if not message.get("more_body", True):
-                request.status = status
 
         try:
             await self._serve(met, scope, receive, noting)
+        except ConnectionResetError:
+            request.status = None
+            raise
         finally:
             request.answered_at = wall_now()
             self._faults.record(target, request)
@@ -69,20 +64,15 @@ class FaultyApi:
         except NotFound:
             return None
         found = offered.get(scope["method"])
-        return None if found is None or found.operation.path.startswith(_OWN_PATHS) else found.operation.name
+        return None if found is None or found.operation.path.startswith("/api/v1/sandbox/") else found.operation.name
 
     async def _serve(self, met: Mapping[FaultKind, int], scope: Scope, receive: Receive, send: Send) -> None:
         if FaultKind.SHORT_PAGES in met:
             query = dict(parse_qsl(scope["query_string"].decode(), keep_blank_values=True))
             scope["query_string"] = urlencode(query | {"limit": 2}).encode()
-            await asyncio.sleep(_PAGE_SECONDS)
-        for kind in (FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE):
-            if kind in met:
-                after = (b"retry-after", str(met[kind]).encode())
-                await _refuse(ProblemWithHeaders(kind, _DETAIL, after), scope, send)
-                return
-        if FaultKind.TOKEN_EXPIRED in met:
-            await _refuse(unauthorized(_DETAIL), scope, send)
+            await asyncio.sleep(0.1)  # rows arrive between two pages
+        if refusal := _refusal(met):
+            await _refuse(refusal, scope, send)
         elif _OF_ANSWER.isdisjoint(met):
             await self._api(scope, receive, send)
         else:
@@ -109,6 +99,15 @@ class FaultyApi:
             await send({"type": "http.response.body", "body": body[:1], "more_body": True})
             raise ConnectionResetError(_DETAIL)
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _refusal(met: Mapping[FaultKind, int]) -> BillfoldError | None:
+    """Return the refusal of a request before it is carried out, if it meets one."""
+    for kind in met.keys() & {FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE}:
+        return ProblemWithHeaders(kind, _DETAIL, (b"retry-after", str(met[kind]).encode()))
+    if FaultKind.TOKEN_EXPIRED in met:
+        return unauthorized(_DETAIL)
+    return ProblemWithHeaders("invalid-signature", _DETAIL) if FaultKind.SECRET_ENDED in met else None
 
 
 async def _refuse(error: BillfoldError, scope: Scope, send: Send) -> None:
@@ -138,21 +137,19 @@ class FaultyWebhookClient(GuardedWebhookClient):
 
 
 class _FaultyConnection(GuardedConnection):
-    def __init__(self, client: FaultyWebhookClient, url: str) -> None:
-        super().__init__(client, url)
-        self._of, self._to = client, url
+    _client: FaultyWebhookClient
 
     @override
     async def post(self, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
-        if self._of.faults.is_empty:
+        if self._client.faults.is_empty:
             return await super().post(headers, body)
-        met = self._of.faults.take(msgspec.json.decode(body)["event_type"], delivery=True)
+        met = self._client.faults.take(msgspec.json.decode(body)["event_type"], delivery=True)
         if FaultKind.DELIVERY_LOST in met:
             return WebhookResponse(code=0, message="lost by a fault of the sandbox")
         if FaultKind.DELIVERY_OUT_OF_ORDER in met:
             task = asyncio.create_task(self._post_later(met[FaultKind.DELIVERY_OUT_OF_ORDER], headers, body))
-            self._of.overtaken.add(task)
-            task.add_done_callback(self._of.overtaken.discard)
+            self._client.overtaken.add(task)
+            task.add_done_callback(self._client.overtaken.discard)
             return WebhookResponse(code=202, message="will be overtaken by a fault of the sandbox")
         await asyncio.sleep(met.get(FaultKind.DELIVERY_LATE, 0))
         if FaultKind.DELIVERY_DOUBLED in met:
@@ -161,7 +158,7 @@ class _FaultyConnection(GuardedConnection):
 
     async def _post_later(self, seconds: float, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         await asyncio.sleep(seconds)
-        connection = GuardedConnection(self._of, self._to)
+        connection = GuardedConnection(self._client, self._url)
         try:
             return await connection.post(headers, body)
         finally:

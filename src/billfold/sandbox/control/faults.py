@@ -35,6 +35,7 @@ class FaultKind(StrEnum):
     UNAVAILABLE = "unavailable"
     SLOW = "slow"
     TOKEN_EXPIRED = "token-expired"  # noqa: S105 - a name, not a secret
+    SECRET_ENDED = "secret-ended"  # noqa: S105 - a name, not a secret
     NEW_FIELDS = "new-fields"
     SHORT_PAGES = "short-pages"
     DELIVERY_LOST = "delivery-lost"
@@ -51,11 +52,11 @@ class FaultKind(StrEnum):
 class FaultRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A fault. `target` is the operationId of its requests, or the event type of its deliveries; without one, all.
 
-    `answer-lost` is a 500 and `connection-dropped` a cut connection after the request was carried out; `rate-limited`
-    (429) and `unavailable` (503) come before, with `seconds` as Retry-After, and `token-expired` (401). `slow` answers
-    after `seconds`. `new-fields` adds fields, and to a list a `type` that is new; `short-pages` has two entries a page.
-    `none` only keeps the requests. `delivery-lost` is an attempt that fails. `delivery-late` comes after `seconds`, and
-    what follows after it; `delivery-out-of-order` lets what follows overtake it.
+    `answer-lost` is a 500 and `connection-dropped` a cut connection after the request was carried out. `rate-limited`
+    (429) and `unavailable` (503) come before, with `seconds` as Retry-After; so do `token-expired` and `secret-ended`
+    (401). `slow` answers after `seconds`; `new-fields` adds fields, and to a list a `type` that is new; `short-pages`
+    has two entries a page; `none` only keeps the requests. `delivery-lost` is an attempt that fails; `delivery-late`
+    comes after `seconds`, and what follows after it; `delivery-out-of-order` lets what follows overtake it.
     """
 
     fault: FaultKind
@@ -105,9 +106,7 @@ class FaultStore:
         """Return the faults that a request or a delivery meets, each with its seconds, and count it."""
         met: dict[FaultKind, int] = {}
         with self.changed() as faults:
-            for each in faults:
-                if each.target not in {None, target} or each.fault.is_of_delivery is not delivery:
-                    continue
+            for each in _concerned(faults, target, delivery=delivery):
                 if each.skip:
                     each.skip -= 1
                 elif each.times and secrets.randbelow(_ALWAYS) < each.percent:
@@ -118,10 +117,8 @@ class FaultStore:
     def record(self, target: str, request: ObservedRequest) -> None:
         """Keep a request with the faults of its operation."""
         with self.changed() as faults:
-            for each in faults:
-                is_of_it = each.target in {None, target} and not each.fault.is_of_delivery
-                if is_of_it and len(each.requests) < REQUESTS_MAX:
-                    each.requests.append(request)
+            for each in _concerned(faults, target, delivery=False):
+                each.requests = [*each.requests, request][:REQUESTS_MAX]
 
     @contextmanager
     def changed(self) -> Iterator[list[SandboxFault]]:
@@ -134,3 +131,7 @@ class FaultStore:
             file.seek(0)
             file.truncate()
             file.write(msgspec.json.encode(faults[-FAULTS_MAX:]))
+
+
+def _concerned(faults: list[SandboxFault], target: str, *, delivery: bool) -> list[SandboxFault]:
+    return [each for each in faults if each.target in {None, target} and each.fault.is_of_delivery is delivery]
