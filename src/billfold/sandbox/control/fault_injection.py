@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qs, urlencode
 
 import msgspec
 from typing_extensions import override
@@ -13,6 +13,7 @@ from typing_extensions import override
 from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient, WebhookResponse
 from billfold.http.api import Api
 from billfold.http.edge import SECURITY_HEADERS
+from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest, Receive, Scope, Send
 from billfold.http.responses import ProblemWithHeaders, response_to, unauthorized
 from billfold.platform import ids
@@ -36,10 +37,10 @@ class FaultyApi:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if self._faults.is_empty or (target := self._target(scope)) is None:
+        if self._faults.is_empty or (operation := self._operation(scope)) is None:
             await self._api(scope, receive, send)
             return
-        now, met = wall_now(), self._faults.take(target)
+        now, met = wall_now(), self._faults.take(operation.name)
         key = next((value.decode("latin-1") for name, value in scope["headers"] if name in _KEYS), None)
         request = ObservedRequest(idempotency_key=key, faults=list(met), received_at=now, answered_at=now)
 
@@ -48,28 +49,28 @@ class FaultyApi:
             await send(message)
 
         try:
-            await self._serve(met, scope, receive, noting)
-        except ConnectionResetError:
-            request.status = None
-            raise
+            await self._serve(operation, met, scope, receive=receive, send=noting)
         finally:
+            request.status = None if FaultKind.CONNECTION_DROPPED in met else request.status
             request.answered_at = wall_now()
-            self._faults.record(target, request)
+            self._faults.record(operation.name, request)
 
-    def _target(self, scope: Scope) -> str | None:
-        """Return the operationId of a request; None if there is none, or it is the sandbox's own."""
+    def _operation(self, scope: Scope) -> Operation | None:
+        """Return the operation of a request; None if there is none, or it is the sandbox's own."""
         path = "/" + "/".join(filter(None, scope["path"].split("/")))
         try:
             offered, _ = self._api.router.find(path)
         except NotFound:
             return None
         found = offered.get(scope["method"])
-        return None if found is None or found.operation.path.startswith("/api/v1/sandbox/") else found.operation.name
+        return None if found is None or found.operation.path.startswith("/api/v1/sandbox/") else found.operation
 
-    async def _serve(self, met: Mapping[FaultKind, int], scope: Scope, receive: Receive, send: Send) -> None:
-        if FaultKind.SHORT_PAGES in met:
-            query = dict(parse_qsl(scope["query_string"].decode(), keep_blank_values=True))
-            scope["query_string"] = urlencode(query | {"limit": 2}).encode()
+    async def _serve(
+        self, operation: Operation, met: Mapping[FaultKind, int], scope: Scope, *, receive: Receive, send: Send
+    ) -> None:
+        if FaultKind.SHORT_PAGES in met and "limit" in {each.name for each in operation.query}:
+            query = parse_qs(scope["query_string"].decode(), keep_blank_values=True)
+            scope["query_string"] = urlencode({**query, "limit": 2}, doseq=True).encode()
             await asyncio.sleep(0.1)  # rows arrive between two pages
         if refusal := _refusal(met):
             await _refuse(refusal, scope, send)

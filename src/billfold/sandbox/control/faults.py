@@ -22,7 +22,6 @@ FAULTS_MAX = 20
 REQUESTS_MAX = 200
 """Maximum number of requests that a fault keeps."""
 _EMPTY = b"[]"
-_ALWAYS = 100
 
 
 class FaultKind(StrEnum):
@@ -63,7 +62,7 @@ class FaultRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     target: Annotated[str, msgspec.Meta(max_length=100)] | None = None
     times: Annotated[int, msgspec.Meta(ge=0, le=1_000, description="How many requests meet it.")] = 1
     skip: Annotated[int, msgspec.Meta(ge=0, le=1_000, description="How many requests pass before.")] = 0
-    percent: Annotated[int, msgspec.Meta(ge=1, le=_ALWAYS, description="How likely a request meets it.")] = _ALWAYS
+    percent: Annotated[int, msgspec.Meta(ge=1, le=100, description="How likely a request meets it.")] = 100
     seconds: Annotated[int, msgspec.Meta(ge=0, le=60)] = 1
 
 
@@ -109,7 +108,7 @@ class FaultStore:
             for each in _concerned(faults, target, delivery=delivery):
                 if each.skip:
                     each.skip -= 1
-                elif each.times and secrets.randbelow(_ALWAYS) < each.percent:
+                elif each.times and secrets.randbelow(100) < each.percent:
                     each.times -= 1
                     met[each.fault] = each.seconds
         return met
