@@ -33,7 +33,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Answer(NamedTuple):
-    """What a client says of a task: whether it is done, and the words of its output."""
+    """The answer of a client to a task: whether it is done, and the words of its output."""
 
     done: bool
     words: list[str]
@@ -65,7 +65,7 @@ def driver_of(target: str, seconds: float) -> Drive:
 
 
 class _Fault(NamedTuple):
-    """What a payment meets once, whether it must be sent again, and after how many seconds at least."""
+    """A fault that a payment meets once, whether it must be sent again, and after how many seconds at least."""
 
     tried: str
     kind: FaultKind

@@ -25,7 +25,7 @@ _EMPTY = b"[]"
 
 
 class FaultKind(StrEnum):
-    """What goes wrong; the last four concern deliveries."""
+    """A kind of fault; the last four concern deliveries."""
 
     NONE = "none"
     ANSWER_LOST = "answer-lost"
