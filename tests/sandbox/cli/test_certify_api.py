@@ -140,18 +140,21 @@ def test_a_careless_client_fails_by_what_it_does_wrong(connect):
     )
 
 
-@in_thread
-def test_faults_belong_to_the_first_partner_and_to_operations_that_exist(connect):
-    api = connect(attempts=1)
+async def test_faults_belong_to_the_first_partner_and_to_operations_that_exist(partner_desks):
+    first, other = [await partner_desks(slug) for slug in ("acme", "globex")]
+    path = "/api/v1/sandbox/faults/"
     for fault, target in (
         ("slow", "transfers.wire.in.success"),
         ("delivery-lost", "get_pocket"),
         ("slow", "sandbox_clock"),
     ):
-        with pytest.raises(ApiError) as refused:
-            api.sandbox_fault(fault=fault, target=target)
-        assert [each.loc for each in refused.value.fields] == [("body", "target")]
-    assert api.sandbox_faults().items == []
+        refused = await first.ask("POST", path, {"fault": fault, "target": target}, status=422)
+        assert [each["loc"] for each in refused.json()["detail"]] == [["body", "target"]]
+    await first.ask("POST", path, {"fault": "slow", "times": 1001}, status=422)
+    for method, body in (("POST", {"fault": "slow"}), ("GET", {}), ("DELETE", {})):
+        refused = await other.send(method, path, body)
+        assert refused.json()["code"] == "sandbox-of-another-partner"
+    assert (await first.get(path))["items"] == []
 
 
 def test_the_days_of_a_clock_change_are_found_ahead():

@@ -41,7 +41,7 @@ class FaultyApi:
             await self._api(scope, receive, send)
             return
         now, met = wall_now(), self._faults.take(operation.name)
-        key = next((value.decode("latin-1") for name, value in scope["headers"] if name in _KEYS), None)
+        key = next((value[:36].decode("latin-1") for name, value in scope["headers"] if name in _KEYS), None)
         request = ObservedRequest(idempotency_key=key, faults=list(met), received_at=now, answered_at=now)
 
         async def noting(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
