@@ -54,7 +54,7 @@ test('a request whose answer is lost or cut off is carried out once', async () =
   }
   assert.equal(await count(), before + 2)
   const { data } = await partner.sandboxFaults({ client })
-  assert.deepEqual(data.items[0]!.requests.map((each) => each.status), [500, 201, null, 201])
+  assert.deepEqual(data.items[0]!.requests.map((each) => each.status_code), [500, 201, null, 201])
   await partner.sandboxClearFaults({ client })
 })
 

@@ -241,7 +241,7 @@ def _midnight(day: date) -> datetime:
 
 
 def _refusals(requests: Sequence[ObservedRequest]) -> list[str]:
-    refused = [each for each in requests if not each.faults and each.status in {401, 403}]
+    refused = [each for each in requests if not each.faults and each.status_code in {401, 403}]
     return [f"{len(refused)} requests were refused for their token or signature."] if refused else []
 
 

@@ -45,13 +45,13 @@ class FaultyApi:
         request = ObservedRequest(idempotency_key=key, faults=list(met), received_at=now, answered_at=now)
 
         async def noting(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
-            request.status = message.get("status", request.status)
+            request.status_code = message.get("status", request.status_code)
             await send(message)
 
         try:
             await self._serve(operation, met, scope, receive=receive, send=noting)
         finally:
-            request.status = None if FaultKind.CONNECTION_DROPPED in met else request.status
+            request.status_code = None if FaultKind.CONNECTION_DROPPED in met else request.status_code
             request.answered_at = wall_now()
             self._faults.record(operation.name, request)
 

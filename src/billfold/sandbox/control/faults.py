@@ -67,10 +67,10 @@ class FaultRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ObservedRequest(msgspec.Struct, kw_only=True):
-    """A request of a fault's target. `status` is null if its answer was cut off."""
+    """A request of a fault's target. `status_code` is null if its answer was cut off."""
 
     idempotency_key: str | None
-    status: int | None = None
+    status_code: int | None = None
     faults: list[FaultKind]
     received_at: WallTime
     answered_at: WallTime
