@@ -380,7 +380,7 @@ def test_the_typescript_client_is_built_and_works_against_a_sandbox(sandbox):
     }
     command = [str(NODE), "--test", str(folder / "dist/test/sandbox.test.js")]
     played = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
-    assert (played.returncode, "pass 6" in played.stdout) == (0, True), played.stdout
+    assert (played.returncode, "pass 7" in played.stdout) == (0, True), played.stdout
 
 
 def test_files_saved_by_following_the_readme_are_ignored_by_git():
@@ -390,4 +390,5 @@ def test_files_saved_by_following_the_readme_are_ignored_by_git():
 
 
 def test_every_example_has_a_test():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"awaiting.py", "cards.py", "customer.py", "partner.py"}
+    names = {"awaiting.py", "cards.py", "certified.py", "customer.py", "partner.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == names

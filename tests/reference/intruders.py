@@ -223,7 +223,8 @@ class PartnerIntruders(Intruders):
 
     @override
     async def from_outside(self, r, stranger, name, call):
-        if not name.startswith("sandbox_clock_"):  # One clock for all partners of a sandbox.
+        # One clock and one list of faults for all partners of a sandbox.
+        if not (name.startswith("sandbox_clock_") or "fault" in name):
             await super().from_outside(r, stranger, name=name, call=call)
 
 

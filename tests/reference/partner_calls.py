@@ -295,6 +295,10 @@ async def _play_tasks(r):
     await r.delete("sandbox_drop_fork", f"{BOX}/forks/before-the-wire/")
     await _end_task(r, await r.post("-", f"{BOX}/forks/", {"name": "opening"}))
     await _end_task(r, await r.post("sandbox_reset", f"{BOX}/reset/"))
+    fault = {"fault": "answer-lost", "target": "create_wire", "times": 1}
+    await r.post("sandbox_fault", f"{BOX}/faults/", fault)
+    await r.get("sandbox_faults", f"{BOX}/faults/")
+    await r.delete("sandbox_clear_faults", f"{BOX}/faults/")
     r.notes["sandbox_tasks"] = {"response": {"items": [r.notes["sandbox_task"]["response"]]}}
     await r.get("sandbox_tasks", f"{BOX}/tasks/")
 

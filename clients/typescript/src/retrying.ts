@@ -15,7 +15,7 @@ export async function retrying(send: () => Promise<Response>, options: RetryOpti
   const { attempts = 4, longestWait = 60_000 } = options
   for (let attempt = 1; ; attempt++) {
     const isLast = attempt >= attempts
-    const response = await send().catch((error: unknown) => {
+    const response = await send().then(whole).catch((error: unknown) => {
       if (isLast || !(error instanceof TypeError)) throw error // fetch failed: not aborted, nor refused by our own code
     })
     const wait = waitBefore(attempt, response)
@@ -23,6 +23,12 @@ export async function retrying(send: () => Promise<Response>, options: RetryOpti
     await response?.body?.cancel()
     await new Promise((resolve) => setTimeout(resolve, Math.min(wait, longestWait)))
   }
+}
+
+/** Return a response with its JSON, which may be cut off while it is read; files and streams are read by the caller. */
+async function whole(response: Response): Promise<Response> {
+  if (!response.headers.get('content-type')?.includes('json')) return response
+  return new Response(await response.arrayBuffer(), response)
 }
 
 /** Return what Retry-After says in milliseconds, or a random part of a wait that doubles with each attempt. */

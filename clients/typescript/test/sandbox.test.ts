@@ -45,6 +45,19 @@ test('a request is sent again under its key until it is answered', async () => {
   assert.deepEqual(keys, [keys[0], keys[0], keys[0]])
 })
 
+test('a request whose answer is lost or cut off is carried out once', async () => {
+  const count = async () => (await partner.listCustomerPockets({ client, path })).data.items.length
+  const before = await count()
+  for (const fault of ['answer-lost', 'connection-dropped'] as const) {
+    await partner.sandboxFault({ client, body: { fault, target: 'create_pocket' } })
+    assert.equal((await partner.createPocket({ client, path, body })).data.pocket_name, 'Node')
+  }
+  assert.equal(await count(), before + 2)
+  const { data } = await partner.sandboxFaults({ client })
+  assert.deepEqual(data.items[0]!.requests.map((each) => each.status_code), [500, 201, null, 201])
+  await partner.sandboxClearFaults({ client })
+})
+
 test('a refusal is an error with its code, and is not sent again', async () => {
   const unknown = { client, path: { pocket_id: crypto.randomUUID() } }
   await assert.rejects(partner.getPocket(unknown), (error: unknown) => {

@@ -151,7 +151,7 @@ class Api:
 
     def __init__(self, operations: Sequence[Operation], proofs: frozenset[Proof]) -> None:
         self.operations = operations
-        self._router = Router(operations, proofs)
+        self.router = Router(operations, proofs)
 
     def open(
         self,
@@ -210,7 +210,7 @@ class Api:
         if not _HOST.fullmatch(request.host):
             raise BillfoldError("bad-request", "Invalid host header")
         path = "/" + "/".join(filter(None, scope["path"].split("/")))
-        offered, values = self._router.find(path)
+        offered, values = self.router.find(path)
         scope["path"], scope["path_template"] = path, next(iter(offered.values())).operation.route
         if scope["method"] == "OPTIONS":
             await options_response(offered).send(send)

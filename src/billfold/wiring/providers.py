@@ -72,7 +72,11 @@ def _sender_of(settings: Settings) -> Address:
 
 
 def webhook_client_of(settings: Settings) -> GuardedWebhookClient:
-    """Return the HTTP client of webhooks, with the private networks that the settings allow."""
+    """Return the HTTP client of webhooks, with the private networks that the settings allow; a sandbox's has faults."""
+    if not settings.is_production:
+        from billfold.sandbox.control.fault_injection import FaultyWebhookClient  # noqa: PLC0415 - as below
+
+        return FaultyWebhookClient(settings)
     return GuardedWebhookClient(allowed=settings.webhook_allowed_networks, trusted_ca=settings.webhook_trusted_ca)
 
 

@@ -153,13 +153,22 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
     auth = create_auth_app(bank)
     return HostRouter(
         bank.settings,
-        partner=partner,
+        partner=_with_faults(partner),
         auth=auth,
-        customer=customer,
+        customer=_with_faults(customer),
         pages=_make_pages_app(bank, partner, customer, auth=auth),
         cards=create_card_processor_app(bank),
         documentation=make_documentation_app(bank.settings, partner.document, _own_values(partner, customer, auth)),
     )
+
+
+def _with_faults(api: PartnerApi | CustomerApi) -> AppWithLifespan:
+    """Return an API; in a sandbox its requests meet the faults that were asked for."""
+    if api.bank.settings.is_production:
+        return api
+    from billfold.sandbox.control import fault_injection  # noqa: PLC0415 - production does not import the sandbox
+
+    return fault_injection.FaultyApi(api, api.bank.settings.state_dir)
 
 
 def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> PagesApp:

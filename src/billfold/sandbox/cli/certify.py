@@ -18,7 +18,9 @@ from billfold.events.webhook_openapi import example_delivery
 from billfold.events.webhooks.signature import sign_webhook
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.sandbox.cli.certify_api import Certification, Finding, driver_of
 from billfold.sandbox.cli.listen import check_kinds, check_secret, parse_url
+from billfold.sandbox.cli.running_apis import open_partner_api
 from billfold.sandbox.running_sandbox import require_sandbox_file
 
 group = CommandGroup(
@@ -26,11 +28,12 @@ group = CommandGroup(
     "Try your own system with what a bank does to it.",
     example="webhooks http://127.0.0.1:8000/webhooks --secret $SECRET",
 )
+Report = Annotated[Path | None, typer.Option(help="Write the findings, signed with the partner's key (JWS).")]
 ANSWER_SECONDS = 10.0
 """As long as the bank waits for the answer to a delivery."""
 _SKEW = timedelta(minutes=10)
 _OTHER_SECRET = "the secret of somebody else, or an old one"  # noqa: S105 - it is wrong on purpose
-_GUIDE = "Read `/docs/guides/webhooks` of the bank."
+_GUIDE = "Read `/docs/guides/certify` of the bank."
 _BELIEVED, _REFUSED = "is accepted (2xx)", "is refused (4xx)"
 
 
@@ -41,15 +44,6 @@ class Delivery(NamedTuple):
     body: bytes
     headers: dict[str, str]
     is_genuine: bool
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """The outcome of a delivery; `answer` is a status, or why there is none."""
-
-    tried: str
-    expected: str
-    answer: str
-    passed: bool
 
 
 def deliveries(secret: str, kind: str) -> Iterator[Delivery]:
@@ -126,24 +120,46 @@ def webhooks(
     *,
     secret: Annotated[str, typer.Option(help="The shared secret of your subscription.", envvar="SECRET")],
     kind: Annotated[str, typer.Option("--event", help="The kind of the genuine events.")] = "transfers.wire.in.success",
-    report: Annotated[
-        Path | None, typer.Option(help="Write the findings, signed with the partner's key (JWS).")
-    ] = None,
+    report: Report = None,
 ) -> None:
     """Deliver to your receiver what is genuine, doubled, late, disordered or new, and forgeries that it must refuse."""
     check_kinds([kind], PARTNER_KINDS)
     url = parse_url(url)
     with httpx.Client(timeout=ANSWER_SECONDS) as http:
         found = try_receiver(http, url, check_secret(secret), kind)
+    _conclude(context, found, url, praise="deliveries were taken as they must be", report=report)
+
+
+@group.command("api 'python examples/certified.py' --report report.jws", "api http://127.0.0.1:8000/certify")
+def api(
+    context: CliContext,
+    target: Annotated[str, typer.Argument(help="A command that reads a task from its input, or a URL to POST it to.")],
+    *,
+    seconds: Annotated[float, typer.Option(min=1, help="How long a task may take.")] = 120,
+    report: Report = None,
+) -> None:
+    """Let your client pay and list while answers are lost, requests refused and rows added, and judge its requests.
+
+    It gets tasks as JSON, one by one, and uses the sandbox of this folder; see
+    `/docs/guides/certify`. The sandbox gets a new customer, and its clock moves over
+    months: fork it first, and rewind it afterwards.
+    """
+    with open_partner_api(require_sandbox_file(context.settings().state_dir), attempts=4) as partner:
+        found = Certification(partner, driver_of(target, seconds)).run()
+    _conclude(context, found, target, praise="checks were passed", report=report)
+
+
+def _conclude(context: CliContext, found: list[Finding], target: str, *, praise: str, report: Path | None) -> None:
+    """Print the findings, and write them to a signed report. Raises CliError if any failed."""
     rows = [("passed" if each.passed else "FAILED", each.tried, each.expected, each.answer) for each in found]
     console.print(table("", ("", "tried", "must be", "answer"), rows))
     if report is not None:
         box = require_sandbox_file(context.settings().state_dir)
-        report.write_text(signed_report(found, url, private_key=box.private_key, kid=box.kid), encoding="utf-8")
-    failed = sum(not each.passed for each in found)
-    if failed:
-        raise CliError(f"{failed} of {len(found)} deliveries were not taken as they must be.", _GUIDE)
-    print_success(f"All {len(found)} deliveries were taken as they must be.")
+        report.write_text(signed_report(found, target, private_key=box.private_key, kid=box.kid), encoding="utf-8")
+    passed = sum(each.passed for each in found)
+    if passed < len(found):
+        raise CliError(f"{passed} of {len(found)} {praise}.", _GUIDE)
+    print_success(f"All {passed} {praise}.")
 
 
 def signed_report(found: list[Finding], url: str, *, private_key: str, kid: str) -> str:

@@ -10,9 +10,9 @@ from billfold_client.partner import PartnerApi
 
 
 @contextmanager
-def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
+def open_partner_api(box: SandboxFile, *, attempts: int = 1) -> Iterator[PartnerApi]:
     """Yield the Partner API."""
-    with cli_errors(), PartnerApi(partner_http(box), attempts=1) as api:
+    with cli_errors(), PartnerApi(partner_http(box), attempts=attempts) as api:
         yield api
 
 

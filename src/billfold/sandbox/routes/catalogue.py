@@ -23,6 +23,7 @@ _AREAS = {
     "custodian/": "custody",
     "customers/": "customers",
     "dealers/": "dealers",
+    "faults/": "faults",
     "fund/": "payments",
     "generate-card/": "cards",
     "pockets/": "customers",

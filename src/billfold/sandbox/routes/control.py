@@ -1,4 +1,4 @@
-"""Forks of the bank, scenarios, and the tasks that concern it as a whole.
+"""Forks of the bank, scenarios, faults, and the tasks that concern it as a whole.
 
 A task is answered at once and done by the process that runs the sandbox. Other requests wait until then, or get 503.
 """
@@ -8,11 +8,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.operations import TOKEN, delete, get
+from billfold.events.kinds import KINDS
+from billfold.http.operations import TOKEN, delete, get, operations_of_parts
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.sandbox.control import socket
+from billfold.sandbox.control.faults import FaultRequest, FaultStore, SandboxFault, SandboxFaults
 from billfold.sandbox.control.socket import SandboxControl, SandboxTask, TaskKind
 from billfold.sandbox.forks.copies import OPENING, ForkName, SandboxFork
 from billfold.sandbox.routes.catalogue import SandboxCatalogue, magic_values, simulations
@@ -150,6 +152,44 @@ async def play_scenario(caller: Caller, bank: Bank, control: SandboxControl, nam
 async def list_simulations() -> SandboxCatalogue:
     """List the simulations: the operations with their parameters and events, and the magic values."""
     return SandboxCatalogue(items=list(simulations()), magic_values=magic_values())
+
+
+@sandbox_post("faults/", name="sandbox_fault", status=201, refuses=("sandbox-of-another-partner",))
+async def add_fault(caller: Caller, bank: Bank, faults: FaultStore, data: FaultRequest) -> SandboxFault:
+    """Let requests of an API, or deliveries of events, go wrong.
+
+    Requests of the sandbox's own operations never do. A request meets each fault of its operation.
+    """
+    await require_first_partner(bank, caller)
+    targets = KINDS if data.fault.is_of_delivery else {each.name for each in operations_of_parts()}
+    if data.target is not None and data.target not in targets:
+        what = "an event type" if data.fault.is_of_delivery else "an operationId of the bank"
+        raise InvalidInput.at("body", "target", msg=f"is not {what}")
+    with faults.changed() as known:
+        known.append(SandboxFault(id=request_id(caller), requests=[], **msgspec.structs.asdict(data)))
+        return known[-1]
+
+
+@get("/api/v1/sandbox/faults/", TOKEN, name="sandbox_faults", tag="sandbox", refuses=("sandbox-of-another-partner",))
+async def list_faults(caller: Caller, bank: Bank, faults: FaultStore) -> SandboxFaults:
+    """List the faults with the requests of their targets."""
+    await require_first_partner(bank, caller)
+    with faults.changed() as known:
+        return SandboxFaults(items=known)
+
+
+@delete(
+    "/api/v1/sandbox/faults/",
+    TOKEN,
+    name="sandbox_clear_faults",
+    tag="sandbox",
+    refuses=("sandbox-of-another-partner",),
+)
+async def clear_faults(caller: Caller, bank: Bank, faults: FaultStore) -> None:
+    """Clear all faults and what they have kept."""
+    await require_first_partner(bank, caller)
+    with faults.changed() as known:
+        known.clear()
 
 
 async def _start(caller: Caller, control: SandboxControl, kind: TaskKind, name: str) -> SandboxTask:

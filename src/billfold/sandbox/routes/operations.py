@@ -12,6 +12,7 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.control.faults import FaultStore
 from billfold.sandbox.control.socket import SandboxControl
 from billfold.sandbox.custodian import FOLDER, SimulatedCustodian
 from billfold.sandbox.rails.ach_network import SimulatedAchNetwork
@@ -60,4 +61,5 @@ def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | No
         custodian=SimulatedCustodian(bank.settings.state_dir / FOLDER),
         network=SimulatedAchNetwork(),
         control=SandboxControl(bank.settings.state_dir),
+        faults=FaultStore(bank.settings.state_dir),
     )
