@@ -184,6 +184,20 @@ class Settings(ReconciliationSettings):
         "The merchant categories (ISO 18245) that no card can pay: by default gambling.",
         ("7800", "7801", "7802", "7995"),
     )
+    dispute_days: int = setting(
+        kinds.integer(1, 730, "days"), "How long after its posting a card payment can be disputed.", 120
+    )
+    dispute_credit_max_cents: int = setting(
+        kinds.integer(0, 1_000_000_00, "cents"),
+        "Disputes of up to this amount are credited provisionally after ten business days; operators credit others.",
+        2_500_00,
+    )
+    reversal_days: int = setting(
+        kinds.integer(1, 730, "days"), "How long after an on-us transfer it can be reversed, or asked back.", 60
+    )
+    reversal_request_days: int = setting(
+        kinds.integer(1, 90, "days"), "Banking days after which a request to pay an on-us transfer back expires.", 10
+    )
     crypto_signer: str | None = setting(
         kinds.ADAPTER,
         "The adapter that signs for the bank's wallet. If unset, a sandbox simulates one, production sends no USDC.",
