@@ -1,6 +1,7 @@
 """Disputes of card payments: credited provisionally, decided, withdrawn, and never paid twice."""
 
 import asyncio
+from uuid import UUID
 
 import pytest
 from tests.support.applications import run_jobs
@@ -41,9 +42,9 @@ async def advanced(holder):
     return [await holder.desk.bank.pool.fetchval(sql, holder.pocket.key[0], kind) for kind in ("disputes", "owed")]
 
 
-async def decided(bank, command, dispute, capsys=None):
+async def decided(bank, command, dispute):
     """Propose a decision as one operator and confirm it as another."""
-    await command(bank, dispute["id"], "Evidence")
+    await command(bank, UUID(dispute["id"]), "Evidence")
     (proposal, *_) = await PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=1)
     return await confirm(bank, proposal.proposal_id, by=Operator.of_command_line("second"))
 
@@ -122,7 +123,7 @@ async def test_a_lost_dispute_takes_back_what_was_spent_and_the_pocket_owes_it(h
     await holder.desk.pocket(holder.pocket.customer)
     path = f"/api/v2/customers/{holder.pocket.customer}/pockets/{holder.pocket.id}/"
     await holder.desk.later(days=2)
-    await holder.desk.refused("PATCH", path, closing, status=409, code="pocket-not-empty")
+    await holder.desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
     done = await decided(bank, cli.lose, dispute)
     assert (done.outcome["status"], await advanced(holder)) == ("LOST", [0, 200_00])
     await holder.desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")

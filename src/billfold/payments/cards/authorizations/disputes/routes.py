@@ -37,7 +37,7 @@ async def create_card_dispute(caller: Call, bank: Bank, data: schemas.CreateDisp
             record_id=purchase.record_id,
             amount=data.amount_usdc,
             reason=data.reason,
-            document_ids=data.document_ids,
+            document_ids=tuple(data.document_ids),
         )
     )
     return schemas.render_dispute(await store.get_dispute(bank.pool, owner, dispute_id))

@@ -20,7 +20,7 @@ class CreateDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     transaction_id: UUID
     reason: DisputeReason
     amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=_AMOUNT_MAX)] | None = None
-    document_ids: Annotated[tuple[UUID, ...], msgspec.Meta(max_length=10)] = ()
+    document_ids: Annotated[list[UUID], msgspec.Meta(max_length=10)] = msgspec.field(default_factory=list)
 
 
 class DisputeFilters(msgspec.Struct, frozen=True, kw_only=True):
