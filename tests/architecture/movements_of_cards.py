@@ -149,15 +149,15 @@ def play_disputes(new_stage):
     stage = new_stage()
     card = Payments(stage)
     card.record(ClearCard, "1", amount=55_00, merchant=SHOP, record_id=PURCHASE)
-    for number, title in enumerate(("Card payment disputed", "Card payment disputed"), start=21):
-        dispute = {"dispute_id": UUID(int=number)}
-        with stage.row(title):
+    _, lost = disputes = [{"dispute_id": UUID(int=number)} for number in (21, 22)]
+    for dispute in disputes:
+        with stage.row("Card payment disputed"):
             fields = {"record_id": PURCHASE, "amount": 20_00, "reason": DisputeReason.FRAUD, **dispute}
             stage.submit(OpenDispute, card.anna, references=(PURCHASE, CARD), **fields)
         with stage.row("Dispute credited provisionally"):
             stage.about(DecideDispute, card.anna, dispute, status=DisputeStatus.PROVISIONALLY_CREDITED)
     with stage.row("Dispute lost or withdrawn"):
-        stage.about(DecideDispute, card.anna, dispute, status=DisputeStatus.LOST)
+        stage.about(DecideDispute, card.anna, lost, status=DisputeStatus.LOST)
     with stage.row("Provisional credit repaid by a chargeback"):
         card.record(ChargeBack, amount=20_00, original_id=PURCHASE)
 

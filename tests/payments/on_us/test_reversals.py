@@ -60,7 +60,9 @@ async def requested(desk, transfer, pocket, cents=400_00, *, status=201, code=No
     return found
 
 
-async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_team(world, customer_desks, bank):
+async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_team(
+    world, customer_desks, console, bank
+):
     pocket, target = await world.funded(10_000_00), await world.pocket()
     made = await paid(world, pocket, target, 1_000_00)
     path = f"{PATH}{made}/reversal-requests/"
@@ -74,6 +76,10 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
     await requested(admin, made, await world.pocket(target.customer), status=404, code="not-found")
     request = await requested(admin, made, target)
     assert (request["status"], (await payer.get(one))["status"]) == ("PENDING", "REQUESTED")
+    reader = await console(second)
+    for page in ("approvals", f"approvals/transfers/{request['id']}", f"transfer-requests/{request['id']}"):
+        await reader.go(f"{reader.home}/{page}")
+        assert "eversal" in reader.text
     await decide(second, request)
     assert await status_of(admin, request) == ("APPROVED", "COMPLETED")
     ended = await payer.get(one)
@@ -87,7 +93,7 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
 
 
 async def test_a_reversal_request_is_answered_by_its_payee_alone_and_expires(
-    world, other_partner, customer_desks, bank
+    world, other_partner, customer_desks, bank, console
 ):
     pocket, target = await world.funded(10_000_00), await world.pocket()
     made = await paid(world, pocket, target, 1_000_00)
@@ -109,13 +115,17 @@ async def test_a_reversal_request_is_answered_by_its_payee_alone_and_expires(
     ]
     for desk, verb in wrong:
         await desk.refused("POST", f"{one}{verb}/", status=404, code="not-found")
-    await stranger.refused("GET", one, status=404, code="not-found")
     assert (await admin.post(f"{one}decline/", b"", status=200))["status"] == "DECLINED"
     await admin.refused("POST", f"{one}decline/", status=409, code="reversal-not-open")
     await payer.post(path, {"amount_usdc": 1})
     await world.later(days=20)
     await run_jobs(bank)
-    third = await world.post(path, {"amount_usdc": 1_000_00})
+    asker = await console(payer, role="INITIATOR")
+    (line,) = (await payer.get("/api/v2/transactions/", {"type[]": "ON_US"}))["items"]
+    await asker.go(page := f"{asker.home}/transactions/{line['id']}")
+    assert (await asker.send(f"{page}/undo", reason="Paid twice")).status_code == 303
+    (third, *_) = (await world.get(ASKED, {"customer_id": pocket.customer}))["items"]
+    assert (third["amount"]["value"], third["reason"]) == (1_000_00, "Paid twice")
     statuses = [each["status"] for each in (await payer.get(ASKED))["items"]]
     assert statuses == ["REQUESTED", "EXPIRED", "DECLINED"]
     assert (await payer.post(f"{ASKED}{third['id']}/cancel/", b"", status=200))["status"] == "CANCELLED"

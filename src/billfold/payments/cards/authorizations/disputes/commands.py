@@ -105,12 +105,11 @@ class OpenDispute(Command, frozen=True, kw_only=True):
 
 
 class DecideDispute(Command, frozen=True, kw_only=True):
-    """Move a dispute on to a status; `due`: because a time has come. References the dispute."""
+    """Move a dispute on to a status; None: to what is due because a time has come. References the dispute."""
 
     reference_kinds = (Reference.CARD_DISPUTE,)
     audit = AuditedAction("card_dispute", "decided", fields=("dispute_id", "status"))
     needs_identifiers = False
 
     dispute_id: UUID
-    status: DisputeStatus
-    due: bool = False
+    status: DisputeStatus | None = None

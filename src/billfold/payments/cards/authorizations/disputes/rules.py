@@ -111,7 +111,7 @@ def decide_dispute(books: Books, cmd: DecideDispute, ctx: Context) -> Outcome:
     if not isinstance(row, DisputeRow):
         raise NotFound("There is no such dispute.")
     pocket = pocket_of(book, row.pocket_id)
-    status = _due_status(book, row, pocket, ctx) if cmd.due else cmd.status
+    status = cmd.status or _due_status(book, row, pocket, ctx)
     if status is None:
         return _outcome(row)
     if status not in _MOVES.get(row.status, ()):

@@ -2,7 +2,7 @@
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.payments.cards.authorizations.disputes.commands import DISPUTE_JOB, DecideDispute, DisputeStatus
+from billfold.payments.cards.authorizations.disputes.commands import DISPUTE_JOB, DecideDispute
 
 
 async def run_dispute_job(bank: Bank, job: ScheduledJob) -> None:
@@ -16,7 +16,5 @@ async def run_dispute_job(bank: Bank, job: ScheduledJob) -> None:
             origin=Origin.system(),
             references=(job.object_id,),
             dispute_id=job.object_id,
-            status=DisputeStatus.EXPIRED,
-            due=True,
         )
     )
