@@ -20,6 +20,7 @@ from tests.architecture.movements_of_rails import (
     play_withdrawals,
 )
 from tests.architecture.movements_of_reconciliation import play_reconciliation
+from tests.architecture.movements_of_reversals import play_reversals
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
@@ -55,7 +56,6 @@ from billfold.payments.clearing.rules import CloseBankDay, MovedPocket, RailTota
 from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
-from billfold.payments.on_us.reversals.commands import EndReversalRequest, RequestReversal, ReversalStatus
 from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.rules import AnnounceRoot, FinishReport
 from billfold.treasury.rules.catch_up import InvestWaitingCash, RescheduleDueWork
@@ -205,24 +205,6 @@ def play_payments(new_stage):
             stage.until(date(2025, 6, 11))
         with stage.row(row):
             stage.submit(ends, anna, references=tuple(hold.values()), **hold)
-
-
-def play_reversals(new_stage):
-    stage = new_stage()
-    anna, pocket = stage.rich()
-    bert = stage.new_customer("Bert")
-    theirs = stage.new_pocket(bert)
-    paid = UUID(stage.transfer(pocket, theirs, 50_000_00)["transfer_id"])
-    asked = {"transfer_id": paid, "references": (paid,), "amount": 100_00}
-    for number, (title, status) in enumerate((("declined", ReversalStatus.DECLINED), ("accepted", None)), start=910):
-        with stage.row("Reversal requested"):
-            stage.submit(RequestReversal, bert, anna, reversal_id=UUID(int=number), **asked)
-        if status is not None:
-            request = {"reversal_id": UUID(int=number), "references": (UUID(int=number),)}
-            with stage.row(f"Reversal {title}"):
-                stage.submit(EndReversalRequest, bert, anna, status=status, **request)
-    with stage.row("On-us payment reversed, by its payee", bert):
-        stage.transfer(theirs, pocket, 100_00, order=TransferOrder(reverses=paid), references=(paid,))
 
 
 def play_counterparties(new_stage):

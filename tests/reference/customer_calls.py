@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from tests.reference.recorder import number
+from tests.reference.return_calls import play_disputes, play_requests_of_both
 from tests.reference.shared_calls import (
     ACCOUNT,
     DEPOSITS,
@@ -45,6 +46,8 @@ async def play_customer_api(r, world, other):
     await _play_counterparties(r)
     await play_hold(r, pocket)
     await _play_undoing(r, world, pocket)
+    await play_disputes(r, world, pocket)
+    await play_requests_of_both(r, pocket)
     await _play_reads(r, pocket)
     positions = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}
     await play_reports(r, f"{V1}/report/", positions)

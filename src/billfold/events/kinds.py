@@ -12,10 +12,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.events.payloads import CardDisputePayload, Cents, ReversalRequestPayload
 from billfold.ledger.types import EventKind, Payload
 
 Account = Annotated[UUID, msgspec.Meta(description="The Pocket whose account it is.")]
-Cents = Annotated[int, msgspec.Meta(description="USD cents.")]
 
 
 class ApplicationPayload(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,15 +39,6 @@ class CardTransactionPayload(msgspec.Struct, frozen=True, kw_only=True):
     account_id: Account
 
 
-class CardDisputePayload(msgspec.Struct, frozen=True, kw_only=True):
-    """A dispute of a payment by card, and the status it has now."""
-
-    dispute_id: UUID
-    card_id: UUID
-    amount: Cents
-    status: str
-
-
 class AchPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An ACH entry. `ach_id` is omitted if the entry has none."""
 
@@ -68,15 +59,6 @@ class OnUsPayload(msgspec.Struct, frozen=True, kw_only=True):
     on_us_id: UUID
     origin_account_id: Account
     destination_account_id: Account
-
-
-class ReversalRequestPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to pay an on-us transfer back, as both customers see it."""
-
-    reversal_request_id: UUID
-    on_us_id: UUID
-    amount: Cents
-    status: str
 
 
 class OnUsReceivedPayload(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,10 +228,6 @@ _series_run = SeriesRunPayload(series_id=_OTHER, transfer_request_id=_TRANSFER, 
 _report_failed = ReportPayload(report_request_id=_TRANSFER)
 
 
-def _reversal(status: str) -> ReversalRequestPayload:
-    return ReversalRequestPayload(reversal_request_id=_OTHER, on_us_id=_TRANSFER, amount=250_00, status=status)
-
-
 def _card(status: str) -> CardStatusPayload:
     return CardStatusPayload(card_id=_CARD, status=status)
 
@@ -305,15 +283,10 @@ ON_US_SUCCESS = _for_both(
     "transfers.on-us.success", "An on-us transfer was carried out, between customers or between Pockets of one.", _on_us
 )
 ON_US_REJECTED = _for_both("transfers.on-us.rejected", "An on-us transfer was rejected; nothing moved.", _on_us)
-ON_US_REVERSAL_REQUESTED = _for_both(
-    "transfers.on-us.reversal.requested",
-    "The payer of an on-us transfer asks to be paid back.",
-    _reversal("REQUESTED"),
-)
 ON_US_REVERSAL_UPDATED = _for_both(
     "transfers.on-us.reversal.updated",
-    "A request to pay an on-us transfer back was accepted, declined or cancelled, or it has expired.",
-    _reversal("ACCEPTED"),
+    "A request to pay an on-us transfer back was made or answered; only its payee is told of a new one.",
+    ReversalRequestPayload(reversal_request_id=_OTHER, on_us_id=_TRANSFER, amount=250_00, status="REQUESTED"),
 )
 ON_US_RECEIVED = _for_both("transfers.on-us.received", "Another customer paid by on-us transfer.", _on_us_received)
 CRYPTO_IN_SUCCESS = _for_both("transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto)

@@ -149,7 +149,7 @@ async def test_what_a_payee_cannot_pay_back_stays_requested_and_its_payer_learns
         "SELECT kind, payload::text FROM event WHERE kind LIKE '%reversal%' OR kind LIKE '%on-us.rejected' ORDER BY 1"
     )
     told = await world.bank.pool.fetch(raised)
-    assert [row["kind"] for row in told] == ["transfers.on-us.rejected", "transfers.on-us.reversal.requested"]
+    assert [row["kind"] for row in told] == ["transfers.on-us.rejected", "transfers.on-us.reversal.updated"]
     assert not any(pocket.id in row["payload"] for row in told if "reversal" in row["kind"])
     heard = "SELECT count(*) FROM event WHERE customer_id = $1 AND kind <> ALL('{transfers.on-us.success}')"
     before = await world.bank.pool.fetchval(heard, pocket.key[0])

@@ -116,7 +116,8 @@ async def test_a_lost_dispute_takes_back_what_was_spent_and_the_pocket_owes_it(h
     await holder.desk.later(days=4)
     member = await customer_desks(holder.pocket.customer)
     browser = await console(member, role="INITIATOR")
-    await browser.go(page := f"{browser.home}/transactions/{body['transaction_id']}")
+    (paid,) = (await member.get("/api/v2/transactions/", {"type[]": "CARD"}))["items"]
+    await browser.go(page := f"{browser.home}/transactions/{paid['id']}")
     assert (await browser.send(f"{page}/undo", reason="FRAUD")).status_code == 303
     (dispute,) = (await member.get(DISPUTES))["items"]
     await credited(holder)

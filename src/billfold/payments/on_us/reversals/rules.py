@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.events import kinds
+from billfold.events.payloads import ReversalRequestPayload
 from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -68,7 +69,7 @@ def request_reversal(books: Books, cmd: RequestReversal, ctx: Context) -> Outcom
     payee.keep_fingerprint(row)
     payee.enter("reversal_request", str(row.reversal_id), row.reversal_id)
     payee.schedule(EXPIRY_JOB, row.reversal_id, row.expires_at)
-    recording.event(payee, ctx, kinds.ON_US_REVERSAL_REQUESTED, payload=_payload(row))
+    recording.event(payee, ctx, kinds.ON_US_REVERSAL_UPDATED, payload=_payload(row))
     return _outcome(row)
 
 
@@ -156,8 +157,8 @@ def _end(payee: Book, requester: Book, row: ReversalRequestRow, ctx: Context, **
     return row
 
 
-def _payload(row: ReversalRequestRow) -> kinds.ReversalRequestPayload:
-    return kinds.ReversalRequestPayload(
+def _payload(row: ReversalRequestRow) -> ReversalRequestPayload:
+    return ReversalRequestPayload(
         reversal_request_id=row.reversal_id, on_us_id=row.transfer_id, amount=row.amount, status=row.status
     )
 

@@ -13,6 +13,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.documents.ports import DocumentRow
 from billfold.events import kinds
+from billfold.events.payloads import CardDisputePayload
 from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
@@ -245,9 +246,7 @@ def _change(book: Book, row: DisputeRow, ctx: Context, **changed: Any) -> Outcom
 def _keep(book: Book, row: DisputeRow, ctx: Context) -> Outcome:
     book.put(book.referenced, row.dispute_id, row)
     book.keep_fingerprint(row)
-    payload = kinds.CardDisputePayload(
-        dispute_id=row.dispute_id, card_id=row.card_id, amount=row.amount, status=row.status
-    )
+    payload = CardDisputePayload(dispute_id=row.dispute_id, card_id=row.card_id, amount=row.amount, status=row.status)
     recording.event(book, ctx, kinds.CARD_DISPUTE_UPDATED, payload)
     return _outcome(row)
 
