@@ -69,7 +69,7 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     dispute_days: int = 120
     """Days after a card payment in which it can be disputed."""
     dispute_credit_max_cents: int = 2_500_00
-    """The maximum that is credited provisionally without a decision of operators."""
+    """The maximum of what a customer has been credited provisionally without a decision of operators."""
     reversal_days: int = 60
     """Days after an on-us transfer in which it can be reversed."""
     reversal_request_days: int = 10

@@ -157,4 +157,8 @@ async def test_a_refund_repays_the_credit_and_bars_another_dispute(holder, bank)
     again = await holder.desk.post(DISPUTES, third)
     assert (await decided(bank, cli.win, again)).outcome["status"] == "WON"
     assert await advanced(holder) == [50_00, 0]
+    # More than the bank's maximum, with what is credited already, waits for operators.
+    large = await holder.desk.post(DISPUTES, (await bought(holder, 2_460_00))[1])
+    await credited(holder)
+    assert (await shown(holder, large))[0] == "OPENED"
     await expect_clean(bank)

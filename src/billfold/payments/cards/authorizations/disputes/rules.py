@@ -167,14 +167,15 @@ def lose_represented(book: Book, pocket: PocketBook, cmd: Represent, ctx: Contex
 
 
 def _due_status(book: Book, row: DisputeRow, pocket: PocketBook, ctx: Context) -> DisputeStatus | None:
-    """Return what the time requires: a credit of up to the bank's maximum, or after the investigation an end."""
+    """Return what the time requires: a credit, of all to the customer the bank's maximum, or in the end a decision."""
     if row.status not in OPEN:
         return None
     if ctx.now >= row.decide_by:
         return DisputeStatus.EXPIRED if row.status == DisputeStatus.OPENED else DisputeStatus.WON
     book.schedule(DISPUTE_JOB, row.dispute_id, row.decide_by)
     is_due = row.status == DisputeStatus.OPENED and ctx.now >= row.credit_due_at
-    is_small = row.amount - row.recovered <= ctx.terms.dispute_credit_max_cents
+    advanced = -sum(each.balance for each in book.house.values() if each.kind == AccountKind.DISPUTES)
+    is_small = row.amount - row.recovered + advanced <= ctx.terms.dispute_credit_max_cents
     may = is_due and is_small and pocket.status != PocketStatus.CLOSED
     return DisputeStatus.PROVISIONALLY_CREDITED if may else None
 
