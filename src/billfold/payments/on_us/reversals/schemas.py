@@ -15,13 +15,13 @@ Side = Literal["REQUESTER", "PAYEE"]
 
 
 class ReverseTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is paid back, in cents: all that has not been paid back yet if omitted."""
+    """The cents to pay back: all that has not been paid back yet if omitted."""
 
     amount_usdc: Cents | None = None
 
 
 class CreateReversalRequest(ReverseTransfer, forbid_unknown_fields=True, kw_only=True):
-    """What the payee is asked for. It reads the reason."""
+    """A request to the payee, who reads the reason."""
 
     reason: Annotated[str, msgspec.Meta(max_length=100)] | None = None
 
