@@ -32,7 +32,7 @@ async def play_requests_of_both(r, pocket):
     other = await known.new_pocket(await known.new_customer("Contoso"))
     await known.receive_money(other, 1_000_00)
     sides = ((own, other), (other, own))
-    paid, received = [UUID((await known.transfer(*each, 500_00))["transfer_id"]) for each in sides]
+    paid, received = [UUID((await known.transfer(one, two, 500_00))["transfer_id"]) for one, two in sides]
     await play_reversals(r, paid)
     one = known.id_of("request")
     fields = {"reversal_id": one, "transfer_id": received, "amount": 100_00, "references": (received,)}
