@@ -46,8 +46,6 @@ async def play_customer_api(r, world, other):
     await _play_counterparties(r)
     await play_hold(r, pocket)
     await _play_undoing(r, world, pocket)
-    await play_disputes(r, world, pocket)
-    await play_requests_of_both(r, pocket)
     await _play_reads(r, pocket)
     positions = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}
     await play_reports(r, f"{V1}/report/", positions)
@@ -58,6 +56,8 @@ async def play_customer_api(r, world, other):
     await _play_approvals(r, other, pocket)
     one = (await r.get("-", f"{V1}/transfers/on-us/"))["items"][0]["id"]
     await play_plans(r, f"{V1}/limits/", one)
+    await play_disputes(r, world, pocket)
+    await play_requests_of_both(r, pocket)
     base = f"{V2}/business-applications/"
     await _play_invites(r, base)
     approved, _ = await play_applications(r, base)

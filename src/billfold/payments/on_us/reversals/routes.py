@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.caller import Call
-from billfold.http.operations import SIGNED, get, post
+from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
@@ -18,11 +18,12 @@ from billfold.payments.on_us.reversals.commands import (
     ReversalRequestRow,
     ReversalStatus,
 )
-from billfold.payments.on_us.routes import READ, WRITE, show_transfer
+from billfold.payments.on_us.routes import show_transfer
 from billfold.payments.on_us.schemas import OnUsTransfer
 from billfold.payments.on_us.store import get_transfer, list_reversals
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
+_READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
 _TRANSFER = "/api/v1/transfers/on-us/{transfer_id}"
 _ALL, _ONE = "/api/v1/reversal-requests/", "/api/v1/reversal-requests/{reversal_id}/"
 _PAYS = (
@@ -57,7 +58,7 @@ async def reverse_on_us_transfer(
 @post(
     f"{_TRANSFER}/reversal-requests/",
     SIGNED,
-    WRITE,
+    _WRITE,
     tag="transfers",
     refuses=("customer-not-open", "pocket-not-open", "transfer-not-reversible", "reversal-open"),
 )
@@ -86,7 +87,7 @@ async def create_reversal_request(
     return schemas.render_reversal(await store.get_request(bank.pool, payee, reversal_id), owner)
 
 
-@get(_ALL, SIGNED, READ, tag="transfers")
+@get(_ALL, SIGNED, _READ, tag="transfers")
 async def list_reversal_requests(
     caller: Call, bank: Bank, page_query: OrderedQuery, filters: schemas.ReversalFilters
 ) -> SearchedList[schemas.ReversalRequest]:
@@ -104,7 +105,7 @@ async def list_reversal_requests(
     return searched_page_of(page, [schemas.render_reversal(row, owner) for row in page.items])
 
 
-@get(_ONE, SIGNED, READ, tag="transfers")
+@get(_ONE, SIGNED, _READ, tag="transfers")
 async def get_reversal_request(caller: Call, bank: Bank, reversal_id: UUID) -> schemas.ReversalRequest:
     """Get reversal request"""
     return schemas.render_reversal(*await _find(caller, bank, reversal_id))
@@ -123,7 +124,7 @@ async def accept_reversal_request(caller: Caller, bank: Bank, reversal_id: UUID)
     return await _pay_back(caller, bank, original, payee=row.customer_id, amount=row.amount)
 
 
-@post(f"{_ONE}decline/", SIGNED, WRITE, tag="transfers", status=200, refuses=("reversal-not-open",))
+@post(f"{_ONE}decline/", SIGNED, _WRITE, tag="transfers", status=200, refuses=("reversal-not-open",))
 async def decline_reversal_request(caller: Call, bank: Bank, reversal_id: UUID) -> schemas.ReversalRequest:
     """Decline reversal request
 
@@ -133,7 +134,7 @@ async def decline_reversal_request(caller: Call, bank: Bank, reversal_id: UUID) 
     return await _end(caller, bank, row, ReversalStatus.DECLINED, reader=row.customer_id)
 
 
-@post(f"{_ONE}cancel/", SIGNED, WRITE, tag="transfers", status=200, refuses=("reversal-not-open",))
+@post(f"{_ONE}cancel/", SIGNED, _WRITE, tag="transfers", status=200, refuses=("reversal-not-open",))
 async def cancel_reversal_request(caller: Call, bank: Bank, reversal_id: UUID) -> schemas.ReversalRequest:
     """Cancel reversal request
 

@@ -12,7 +12,7 @@ from billfold.payments.cards.authorizations.disputes import schemas, store
 from billfold.payments.cards.authorizations.disputes.commands import DecideDispute, DisputeStatus, OpenDispute
 from billfold.platform.errors import InvalidInput, NotFound
 
-_READ, _WRITE = with_scope("transfers.read", "transactions"), with_scope("transfers.write", "transactions")
+_READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
 _ALL, _ONE = "/api/v1/card-disputes/", "/api/v1/card-disputes/{dispute_id}/"
 _REFUSES = ("dispute-not-possible",)
 
