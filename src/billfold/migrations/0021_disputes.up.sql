@@ -1,5 +1,5 @@
--- Reversals of on-us transfers, and disputes of card payments (ADR 0144). Outside a transaction, so that nothing waits for
--- the index.
+-- Reversals of on-us transfers, and disputes of card payments (ADR 0144). Outside a transaction, so that nothing waits
+-- for the index.
 -- Outside a transaction
 
 -- The transfer that another one pays back; the release before writes none.
@@ -25,17 +25,18 @@ CREATE TABLE IF NOT EXISTS reversal_request (
   CHECK ((status = 'ACCEPTED') = (reversed_by IS NOT NULL)),
   CHECK (customer_id <> requester_id)
 );
-CREATE UNIQUE INDEX IF NOT EXISTS reversal_request_reversed_by ON reversal_request (customer_id, reversed_by)
-  WHERE reversed_by IS NOT NULL;
-CREATE UNIQUE INDEX IF NOT EXISTS reversal_request_open ON reversal_request (customer_id, transfer_id)
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS reversal_request_reversed_by
+  ON reversal_request (customer_id, reversed_by) WHERE reversed_by IS NOT NULL;
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS reversal_request_open ON reversal_request (customer_id, transfer_id)
   WHERE status = 'REQUESTED';
-CREATE INDEX IF NOT EXISTS reversal_request_transfer ON reversal_request (customer_id, transfer_id);
-CREATE INDEX IF NOT EXISTS reversal_request_list ON reversal_request (customer_id, created_at, written_no);
-CREATE INDEX IF NOT EXISTS reversal_request_requester ON reversal_request (requester_id, created_at, written_no);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS reversal_request_transfer ON reversal_request (customer_id, transfer_id);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS reversal_request_list ON reversal_request (customer_id, created_at, written_no);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS reversal_request_requester
+  ON reversal_request (requester_id, created_at, written_no);
 GRANT UPDATE ON reversal_request TO billfold_app;
 
--- Provisional credits. Rows that are there satisfy the former condition, which is narrower; the release before writes only
--- kinds that both allow.
+-- Provisional credits. Rows that are there satisfy the former condition, which is narrower; the release before writes
+-- only kinds that both allow.
 -- squawk-ignore ban-drop-constraint
 ALTER TABLE account DROP CONSTRAINT IF EXISTS account_kind_check;
 ALTER TABLE account ADD CONSTRAINT account_kind_check CHECK (
@@ -69,9 +70,9 @@ CREATE TABLE IF NOT EXISTS card_dispute (
   CHECK (advanced + recovered <= amount),
   CHECK (advanced = 0 OR status IN ('PROVISIONALLY_CREDITED', 'WON'))
 );
-CREATE INDEX IF NOT EXISTS card_dispute_list ON card_dispute (customer_id, created_at, written_no);
-CREATE INDEX IF NOT EXISTS card_dispute_card ON card_dispute (customer_id, card_id);
-CREATE INDEX IF NOT EXISTS card_dispute_advanced ON card_dispute (customer_id) WHERE advanced > 0;
-CREATE INDEX IF NOT EXISTS card_dispute_undecided ON card_dispute (decide_by)
+CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_list ON card_dispute (customer_id, created_at, written_no);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_card ON card_dispute (customer_id, card_id);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_advanced ON card_dispute (customer_id) WHERE advanced > 0;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_undecided ON card_dispute (decide_by)
   WHERE status IN ('OPENED', 'PROVISIONALLY_CREDITED');
 GRANT UPDATE ON card_dispute TO billfold_app;
