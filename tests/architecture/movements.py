@@ -8,6 +8,7 @@ from tests.architecture.movements_of_cards import (
     play_card_records,
     play_card_settlement,
     play_cards,
+    play_disputes,
 )
 from tests.architecture.movements_of_crypto import play_crypto
 from tests.architecture.movements_of_desk import play_desk
@@ -19,6 +20,7 @@ from tests.architecture.movements_of_rails import (
     play_withdrawals,
 )
 from tests.architecture.movements_of_reconciliation import play_reconciliation
+from tests.architecture.movements_of_reversals import play_reversals
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
@@ -376,6 +378,7 @@ PLAYS = (
     play_reviews,
     play_incoming_ach,
     play_counterparties,
+    play_reversals,
     play_bills_elsewhere,
     play_corrections,
     play_suspense,
@@ -386,5 +389,6 @@ PLAYS = (
     play_crypto,
     play_card_holds,
     play_card_records,
+    play_disputes,
     play_card_settlement,
 )

@@ -18,6 +18,12 @@ from billfold.payments.cards.authorizations.commands import (
     SetCardLimits,
     references_of,
 )
+from billfold.payments.cards.authorizations.disputes.commands import (
+    DecideDispute,
+    DisputeReason,
+    DisputeStatus,
+    OpenDispute,
+)
 from billfold.payments.cards.cash_back.rules import GiveCashBack
 from billfold.payments.cards.commands import (
     CardStatus,
@@ -137,6 +143,23 @@ def play_card_records(new_stage):
             refunds=0,
             carried_in=0,
         )
+
+
+def play_disputes(new_stage):
+    stage = new_stage()
+    card = Payments(stage)
+    card.record(ClearCard, "1", amount=55_00, merchant=SHOP, record_id=PURCHASE)
+    _, lost = disputes = [{"dispute_id": UUID(int=number)} for number in (21, 22)]
+    for dispute in disputes:
+        with stage.row("Card payment disputed"):
+            fields = {"record_id": PURCHASE, "amount": 20_00, "reason": DisputeReason.FRAUD, **dispute}
+            stage.submit(OpenDispute, card.anna, references=(PURCHASE, CARD), **fields)
+        with stage.row("Dispute credited provisionally"):
+            stage.about(DecideDispute, card.anna, dispute, status=DisputeStatus.PROVISIONALLY_CREDITED)
+    with stage.row("Dispute lost or withdrawn"):
+        stage.about(DecideDispute, card.anna, lost, status=DisputeStatus.LOST)
+    with stage.row("Provisional credit repaid by a chargeback"):
+        card.record(ChargeBack, amount=20_00, original_id=PURCHASE)
 
 
 def play_card_settlement(new_stage):

@@ -1,5 +1,6 @@
 """One request per operation of the Partner API about cards."""
 
+from tests.reference.return_calls import play_disputes
 from tests.reference.shared_calls import play_both
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
 
@@ -30,6 +31,10 @@ async def play_cards(r, customer, pocket):
     await r.get("list_account_cards", f"{account}/cards/")
     await play_both(r, "list_customer_cards", f"/customers/{customer}", "/cards/")
     await _play_card_payments(r, f"{account}/cards/{virtual}", {"card_id": virtual})
+    disputed = await play_disputes(r, r, pocket, customer_id=customer)
+    one = await r.post("-", f"{V1}/card-disputes/", disputed)
+    decision = {"dispute_id": one["id"], "outcome": "WON"}
+    await r.post("sandbox_card_dispute_decision", f"{BOX}/card-dispute-decision/", decision)
     lost = {"closure_reason": "LOST", "lost_stolen_date": "2025-06-01"}
     await r.post("close_card", f"{path}/close/", lost)
     await r.delete("close_virtual_card", f"{account}/virtual-cards/{virtual}/")

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from tests.reference.recorder import number
+from tests.reference.return_calls import play_disputes, play_requests_of_both
 from tests.reference.shared_calls import (
     ACCOUNT,
     DEPOSITS,
@@ -55,6 +56,8 @@ async def play_customer_api(r, world, other):
     await _play_approvals(r, other, pocket)
     one = (await r.get("-", f"{V1}/transfers/on-us/"))["items"][0]["id"]
     await play_plans(r, f"{V1}/limits/", one)
+    await play_disputes(r, world, pocket)
+    await play_requests_of_both(r, pocket)
     base = f"{V2}/business-applications/"
     await _play_invites(r, base)
     approved, _ = await play_applications(r, base)

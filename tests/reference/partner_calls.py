@@ -4,6 +4,7 @@ from uuid import UUID
 
 from tests.reference.card_calls import play_cards
 from tests.reference.recorder import HIDDEN
+from tests.reference.return_calls import play_reversals
 from tests.reference.shared_calls import (
     ACCOUNT,
     DEPOSITS,
@@ -160,6 +161,13 @@ async def _play_payments(r, customer, pocket, address):
     await play_preview(r, customer, asked)
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
     await play_plans(r, f"{V1}/customers/{customer}/limits/", done["id"], pocket_id=pocket)
+    await play_reversals(r, done["id"], pays=r, customer_id=customer)
+    second = {"pocket_name": "Second", "deposit_strategy_id": "UST-4W"}
+    second = (await r.post("-", f"{V2}/customers/{customer}/pockets/", second))["id"]
+    sides = {"from_account": {"id": pocket}, "to_account": {"id": second}}
+    moved = {"type": "INTERNAL_REALLOCATION", "amount": amount, **sides}
+    moved = (await r.post("-", f"{V1}/transfers/on-us/", moved))["id"]
+    await r.post("reverse_on_us_transfer", f"{V1}/transfers/on-us/{moved}/reverse/", {"amount_usdc": 10_000})
     await play_batch(r, {"type": "PEER_TO_PEER", "from_pocket_id": pocket, "counterparty_id": linked})
 
 

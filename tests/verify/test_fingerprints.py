@@ -16,9 +16,10 @@ check_parts = checks_of(account_checks, ach_checks, file_checks, fedwire_checks)
 
 
 FINGERPRINTED = """
-ach_entry ach_return_entry agreement_acceptance card card_authorization card_limits card_order card_payment cash_back
-counterparty crypto_deposit crypto_withdrawal dealer_order dealer_quote execution hold object_note reconciled_day
-reconciliation_break settlement_difference settlement_instruction suspense_item trading_desk wire wire_message
+ach_entry ach_return_entry agreement_acceptance card card_authorization card_dispute card_limits card_order
+card_payment cash_back counterparty crypto_deposit crypto_withdrawal dealer_order dealer_quote execution hold
+object_note reconciled_day reconciliation_break reversal_request settlement_difference settlement_instruction
+suspense_item trading_desk wire wire_message
 """
 _LIST = """
 from billfold.platform.database.rows import fingerprinted_rows

@@ -44,7 +44,8 @@ _PORTAL_NAMES = (
         "the entry refers to no row of this customer",
         """SELECT kind, value FROM directory
             WHERE kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network', 'wallet',
-                               'counterparty', 'transfer', 'wire', 'card', 'card_order', 'crypto_withdrawal')""",
+                               'counterparty', 'transfer', 'wire', 'card', 'card_order', 'crypto_withdrawal',
+                               'reversal_request', 'card_dispute')""",
     ),
 )
 

@@ -28,7 +28,13 @@ from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.rules import SendUsdc
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
-from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
+from billfold.payments.on_us.commands import (
+    OnUsTransferRow,
+    TransferOnUs,
+    TransferOrder,
+    type_of_reversal,
+)
+from billfold.payments.on_us.store import find_by_ids
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.database.connection import Connection, Db, Pool
@@ -247,6 +253,8 @@ async def commands_for(
     on_us = [each for each in contents if isinstance(each.transfer, transfer_orders.OnUsOrder)]
     customer = await find_customer(conn, customer_id) if on_us else None
     links = [(customer_id, each.pocket_id, key) for each in on_us if (key := each.counterparty_id) is not None]
+    reversed_ids = [found for each in on_us if (found := each.reverses_id) is not None]
+    originals = await find_by_ids(conn, reversed_ids)
     peers = dict(zip(links, await store.find_peers(conn, links), strict=True)) if links else {}
     made: list[Command | NotFound] = []
     for content in contents:
@@ -259,7 +267,7 @@ async def commands_for(
             elif isinstance(order, transfer_orders.UsdcOrder):
                 command = await _usdc_command(bank, conn, customer_id, content=content, approved=approved)
             else:
-                command = _on_us_command(customer, content, order, peers=peers, approved=approved)
+                command = _on_us_command(customer, content, order, peers=peers, originals=originals, approved=approved)
         except NotFound as gone:
             made.append(gone)
         else:
@@ -273,18 +281,27 @@ def _on_us_command(
     order: transfer_orders.OnUsOrder,
     *,
     peers: Mapping[store.PeerKey, store.PeerRow | None],
+    originals: Mapping[UUID, OnUsTransferRow],
     approved: bool,
 ) -> TransferOnUs:
     if customer is None or customer.partner_id is None:
         raise NotFound
-    payee_id, to_pocket_id, addresses = _destination(customer.customer_id, content, order, peers)
-    payee = content.counterparty_id
+    payee, kind = content.counterparty_id, "PEER_TO_PEER" if content.counterparty_id else "INTERNAL_REALLOCATION"
+    if isinstance(order.details, transfer_orders.Reversal):
+        original = originals.get(order.details.transfer_id)
+        if original is None:
+            raise NotFound("There is no such transfer.")
+        kind = type_of_reversal(original)
+        to: _Destination = original.customer_id, original.from_pocket_id, (None, None)
+    else:
+        to = _destination(customer.customer_id, content, order, peers)
+    payee_id, to_pocket_id, addresses = to
     return TransferOnUs(
         caller=CALLER,
         key=order.id,
         customers=(customer.customer_id, payee_id),
         transfer_id=order.id,
-        type="PEER_TO_PEER" if payee else "INTERNAL_REALLOCATION",
+        type=kind,
         from_pocket_id=order.origin_pocket_id,
         to_pocket_id=to_pocket_id,
         amount=content.requested_cents,
@@ -304,11 +321,12 @@ def _on_us(order: transfer_orders.OnUsOrder, counterparty_id: UUID | None) -> Tr
     details = order.details
     return TransferOrder(
         counterparty_id=counterparty_id,
-        transfer_type=None if isinstance(details, transfer_orders.PeerToPeer) else details.transfer_type,
+        transfer_type=details.transfer_type if isinstance(details, transfer_orders.InternalReallocation) else None,
         description=order.description,
         end_to_end_identification=order.end_to_end_identification,
         async_mode=True,
         hold_id=named(order.hold_id),
+        reverses=details.transfer_id if isinstance(details, transfer_orders.Reversal) else None,
     )
 
 
@@ -370,6 +388,7 @@ def _destination(
 ) -> _Destination:
     if isinstance(order.details, transfer_orders.InternalReallocation):
         return customer_id, order.details.destination_pocket_id, (None, None)
+    assert isinstance(order.details, transfer_orders.PeerToPeer)
     peer = peers[customer_id, content.pocket_id, order.details.destination_counterparty_id]
     if peer is None:
         raise NotFound("There is no such counterparty.")

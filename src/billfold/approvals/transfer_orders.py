@@ -18,12 +18,16 @@ from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.holds.schemas import Named
+from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.types import Schedule, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
+from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
 from billfold.payments.on_us.schemas import MOST_CENTS, Cents, FullWithdrawal, RequestedAmount
+from billfold.payments.on_us.store import find_by_ids
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
@@ -49,6 +53,12 @@ class InternalReallocation(
     transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] = "BANK_TRANSFER"
 
 
+class Reversal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="REVERSAL"):
+    """Back to the Pocket that paid a transfer, as far as its customer has requested it, or is the same."""
+
+    transfer_id: UUID
+
+
 class AllAbove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ALL_ABOVE"):
     """All that the Pocket can pay above `keep_usdc` when the transfer is executed, up to `at_most_usdc`; cents."""
 
@@ -69,7 +79,7 @@ class OnUsOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
     id: UUID
     origin_pocket_id: UUID
     amount: RequestedAmount | FullWithdrawal | AllAbove | TopUpTo
-    details: PeerToPeer | InternalReallocation
+    details: PeerToPeer | InternalReallocation | Reversal
     description: Description | None = None
     end_to_end_identification: Reference | None = None
     hold_id: Named = UNSET
@@ -200,6 +210,12 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
         details = self.transfer.details
         return details.destination_counterparty_id if isinstance(details, PeerToPeer) else None
 
+    @property
+    def reverses_id(self) -> UUID | None:
+        """The transfer that is paid back."""
+        details = self.transfer.details if isinstance(self.transfer, OnUsOrder) else None
+        return details.transfer_id if isinstance(details, Reversal) else None
+
 
 async def ordered_content(
     bank: Bank,
@@ -239,6 +255,8 @@ def check_order(content: RequestContent, today: date) -> None:
     in_kind = isinstance(details, InternalReallocation) and details.transfer_type == "SECURITY_TRANSFER"
     if content.variable is not None and in_kind:
         raise InvalidInput.at("body", "transfer", "amount", msg="of bills that move must be given, or be all of them")
+    if isinstance(details, Reversal) and not (isinstance(amount, RequestedAmount) and content.schedule is UNSET):
+        raise InvalidInput.at("body", "transfer", "amount", msg="of a reversal must be given, and is not scheduled")
     if isinstance(amount, TopUpTo) and not isinstance(details, InternalReallocation):
         raise InvalidInput.at("body", "transfer", "amount", msg="is topped up between Pockets of one customer only")
     schedule = content.schedule
@@ -249,6 +267,37 @@ def check_order(content: RequestContent, today: date) -> None:
     if not today <= schedule.start_on <= today + _START_MAX:
         raise InvalidInput.at("body", "schedule", "start_on", msg="must be today or later, within two years")
     schedule.recurrence()
+
+
+async def stays_within(caller: Call, bank: Bank, content: RequestContent, *, owner: UUID) -> bool:
+    """Tell whether the customer itself is paid.
+
+    Raises NotFound, Refused `same-pocket`, `pocket-not-open`.
+    """
+    details = content.transfer.details if isinstance(content.transfer, OnUsOrder) else None
+    if isinstance(details, Reversal):
+        original = (await find_by_ids(bank.pool, [details.transfer_id])).get(details.transfer_id)
+        if original is None or (original.payee_id, original.to_pocket_id) != (owner, content.pocket_id):
+            raise NotFound("There is no such transfer to this Pocket.")
+        return original.customer_id == owner
+    if not isinstance(details, InternalReallocation):
+        return False
+    if details.destination_pocket_id == content.pocket_id:
+        raise Refused("same-pocket", "A transfer needs two different pockets.")
+    await check_pocket(caller, bank, details.destination_pocket_id, owner=owner, receives=True)
+    return True
+
+
+async def check_pocket(caller: Call, bank: Bank, pocket_id: UUID, *, owner: UUID, receives: bool) -> PocketRow:
+    """Return a Pocket of the customer. Raises NotFound, Refused `pocket-not-open`, `pocket-frozen`."""
+    _, own_id = await caller.pocket(bank, pocket_id, owner)
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    status = row.status
+    if status == "FROZEN" and not receives:
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    if status not in {"OPEN", "FROZEN"}:
+        raise Refused("pocket-not-open", f"The {'receiving ' if receives else ''}pocket is {status}.")
+    return row
 
 
 def decode_content(text: str) -> RequestContent:

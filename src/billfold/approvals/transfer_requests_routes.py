@@ -11,8 +11,6 @@ from billfold.accounts.agreements.rules import require_version
 from billfold.accounts.customers.store import require_feature
 from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery
 from billfold.accounts.notes.store import annotate, list_noted, show_notes, terms_of
-from billfold.accounts.pockets import store as pocket_store
-from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.schemas import valuation
 from billfold.approvals import schemas, transfer_orders, transfer_requests
@@ -59,38 +57,24 @@ async def with_payee(
     customer = await caller.customer(bank, customer_id)
     owner = customer.customer_id
     require_active(customer.account_status)
-    pays = await _check_pocket(caller, bank, content.pocket_id, owner=owner, receives=False)
+    pays = await transfer_orders.check_pocket(caller, bank, content.pocket_id, owner=owner, receives=False)
     if content.amount_type == "FULL_WITHDRAWAL":
         if (value := valuation(pays, bank, caller.now).total_value) <= 0:
             raise Refused("insufficient-funds", "The Pocket is empty.")
         content = msgspec.structs.replace(content, value=value)
-    order = content.transfer
-    if isinstance(order, transfer_orders.OnUsOrder) and isinstance(order.details, transfer_orders.InternalReallocation):
-        to_pocket_id = order.details.destination_pocket_id
-        if to_pocket_id == content.pocket_id:
-            raise Refused("same-pocket", "A transfer needs two different pockets.")
-        await _check_pocket(caller, bank, to_pocket_id, owner=owner, receives=True)
+    if await transfer_orders.stays_within(caller, bank, content, owner=owner):
         return content
     require_version(customer.agreement_version, bank.terms.agreements, et_date(caller.now))
+    if content.reverses_id is not None:
+        return content
     async with bank.pool.acquire() as conn:
         payee = await transfer_orders.get_payee(conn, owner, content)
-    if isinstance(order, transfer_orders.UsdcOrder):
+    if isinstance(order := content.transfer, transfer_orders.UsdcOrder):
         objection = await find_objection_to(bank, bank.pool, owner, payee["details"])
         if objection is not None:
             raise Refused(objection.code, objection.detail)
         require_minimum(order.amount.amount_usdc, bank.terms)
     return msgspec.structs.replace(content, payee=payee)
-
-
-async def _check_pocket(caller: Call, bank: Bank, pocket_id: UUID, *, owner: UUID, receives: bool) -> PocketRow:
-    _, own_id = await caller.pocket(bank, pocket_id, owner)
-    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
-    status = row.status
-    if status == "FROZEN" and not receives:
-        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if status not in {"OPEN", "FROZEN"}:
-        raise Refused("pocket-not-open", f"The {'receiving ' if receives else ''}pocket is {status}.")
-    return row
 
 
 READS = with_scope("transfers.read", "transfer-requests")
@@ -114,6 +98,8 @@ _EXECUTION_ERRORS = (
     "rail-not-available",
     "wallet-not-payable",
     "hold-not-active",
+    "transfer-not-reversible",
+    "reversal-not-open",
 )
 _OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id")
 """Errors that mean the request, or its requester's rights, changed in the meantime."""

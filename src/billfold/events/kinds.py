@@ -12,10 +12,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.events.payloads import CardDisputePayload, Cents, ReversalRequestPayload
 from billfold.ledger.types import EventKind, Payload
 
 Account = Annotated[UUID, msgspec.Meta(description="The Pocket whose account it is.")]
-Cents = Annotated[int, msgspec.Meta(description="USD cents.")]
 
 
 class ApplicationPayload(msgspec.Struct, frozen=True, kw_only=True):
@@ -273,11 +273,21 @@ WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire has
 WIRE_OUT_REJECTED = _for_both("transfers.wire.out.rejected", "An outgoing wire was rejected and refunded.", _wire)
 WIRE_IN_SUCCESS = _for_both("transfers.wire.in.success", "An incoming wire was booked.", _wire)
 WIRE_IN_REJECTED = _for_both("transfers.wire.in.rejected", "An incoming wire was rejected and returned.", _wire)
+CARD_DISPUTE_UPDATED = _for_both(
+    "card.dispute.updated",
+    "A dispute of a payment by card was opened, credited provisionally, decided or withdrawn.",
+    CardDisputePayload(dispute_id=_TRANSFER, card_id=_CARD, amount=12_50, status="OPENED"),
+)
 ON_US_PROCESSING = _for_both("transfers.on-us.processing", "An on-us transfer was accepted for later.", _on_us)
 ON_US_SUCCESS = _for_both(
     "transfers.on-us.success", "An on-us transfer was carried out, between customers or between Pockets of one.", _on_us
 )
 ON_US_REJECTED = _for_both("transfers.on-us.rejected", "An on-us transfer was rejected; nothing moved.", _on_us)
+ON_US_REVERSAL_UPDATED = _for_both(
+    "transfers.on-us.reversal.updated",
+    "A request to pay an on-us transfer back was made or answered; only its payee is told of a new one.",
+    ReversalRequestPayload(reversal_request_id=_OTHER, on_us_id=_TRANSFER, amount=250_00, status="REQUESTED"),
+)
 ON_US_RECEIVED = _for_both("transfers.on-us.received", "Another customer paid by on-us transfer.", _on_us_received)
 CRYPTO_IN_SUCCESS = _for_both("transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto)
 CRYPTO_OUT_PROCESSING = _for_both(

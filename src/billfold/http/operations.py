@@ -82,6 +82,7 @@ RATES_PER_MINUTE: Final[Mapping[str, int]] = {
     "approvals": 300,
     "counterparties": 300,
     "customer": 300,
+    "disputes": 300,
     "documents": 300,
     "earnings": 300,
     "events": 300,

@@ -66,6 +66,14 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     correspondent: str = ""
     card_blocked_categories: frozenset[str] = frozenset()
     """Merchant categories at which no card of the bank pays."""
+    dispute_days: int = 120
+    """Days after a card payment in which it can be disputed."""
+    dispute_credit_max_cents: int = 2_500_00
+    """The maximum of what a customer has been credited provisionally without a decision of operators."""
+    reversal_days: int = 60
+    """Days after an on-us transfer in which it can be reversed."""
+    reversal_request_days: int = 10
+    """Banking days after which a request to reverse one expires."""
     delivers_bills: bool = True
     """True if the bank has a custodian that delivers bills to other institutions."""
     dealers: tuple[str, ...] = ()

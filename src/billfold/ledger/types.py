@@ -40,6 +40,7 @@ class AccountKind(StrEnum):
     OWED = "owed"
     LOT = "lot"
     CUSTODIAN = "custodian"
+    DISPUTES = "disputes"
     CARD_FEES = "card_fees"
     FEES = "fees"
     INTERCHANGE = "interchange"

@@ -16,7 +16,7 @@ CUSTOMER_ASSETS = frozenset({"cash", "lot"})
 """The assets that a customer owns: their balances are never negative."""
 CASH_ACCOUNTS = frozenset({"bank", "cash"})
 EXTERNAL_ACCOUNTS = frozenset(
-    {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions", "owed"}
+    {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions", "disputes", "owed"}
 )
 """Counter accounts of a customer's payments; an overdraft is lent from `owed`."""
 SUM_COLUMNS = ("debits", "credits", "reserved")

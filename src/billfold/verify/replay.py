@@ -26,6 +26,7 @@ _ACTIVITY_OF = {
     "on_us": {"ON_US", "GENERIC"},
     "fees": {"FEE", "GENERIC"},
     "promotions": {"CREDIT", "GENERIC"},
+    "disputes": {"GENERIC"},
     "owed": {"GENERIC"},
 }
 

@@ -65,6 +65,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "cards": "billfold.payments.cards.cli",
             "card-settlement": "billfold.payments.cards.settlement.cli",
             "cash-back": "billfold.payments.cards.cash_back.cli",
+            "disputes": "billfold.payments.cards.authorizations.disputes.cli",
             "crypto": "billfold.payments.crypto.cli",
         },
         "Treasury bills": {

@@ -7,6 +7,7 @@ from billfold.ledger.commands import Command, Outcome
 from billfold.payments.ach.commands import ReturnAchEntry, ReverseAch
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, ClearCard, RefundCard, Represent
+from billfold.payments.cards.authorizations.disputes.commands import DecideDispute
 from billfold.payments.cards.commands import FreezeCard
 from billfold.payments.cards.settlement.inbound import carry_out_assignment
 from billfold.payments.crypto.deposits.rules import CreditDeposit
@@ -45,6 +46,7 @@ def movements() -> Movements:
                 RefundCard,
                 ChargeBack,
                 Represent,
+                DecideDispute,
                 ReturnFromSuspense,
                 AssignFromSuspense,
                 WriteOffFromSuspense,

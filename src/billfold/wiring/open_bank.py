@@ -42,12 +42,14 @@ from billfold.onboarding.agreements.store import run_agreements_refresher
 from billfold.payments.ach import store as ach_store
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as authorization_store
+from billfold.payments.cards.authorizations.disputes import store as dispute_store
 from billfold.payments.cards.processor import CardProcessor
 from billfold.payments.crypto.deposits import store as deposit_store
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.store import load_open_withdrawals
 from billfold.payments.crypto.withdrawals.store import load_references as load_withdrawals
 from billfold.payments.custody import worker
+from billfold.payments.on_us.reversals import store as reversal_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.store import load_open_wires
@@ -88,6 +90,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.ACH_ENTRY: ach_store.load_references,
         Reference.CARD: card_store.load_references,
         Reference.CARD_AUTHORIZATION: authorization_store.load_references,
+        Reference.CARD_DISPUTE: dispute_store.load_references,
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
         Reference.CRYPTO_WITHDRAWAL: load_withdrawals,
@@ -97,7 +100,9 @@ def reference_readers() -> ReferenceReaders:
         Reference.EXECUTION: trading_store.load_executions,
         Reference.HOLD: hold_store.load_references,
         Reference.NOTE: note_store.load_references,
+        Reference.ON_US_TRANSFER: reversal_store.load_references,
         Reference.OPEN_ACH_ENTRIES: ach_store.load_open_entries,
+        Reference.OPEN_DISPUTES: dispute_store.load_open,
         Reference.OPEN_WIRES: load_open_wires,
         Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
         Reference.RECONCILED_DAY: reconciliation_store.load_days,
@@ -334,6 +339,10 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
         usdc_minimum_cents=settings.usdc_minimum_cents,
         correspondent=settings.correspondent_routing_number,
         card_blocked_categories=frozenset(settings.card_blocked_categories),
+        dispute_days=settings.dispute_days,
+        dispute_credit_max_cents=settings.dispute_credit_max_cents,
+        reversal_days=settings.reversal_days,
+        reversal_request_days=settings.reversal_request_days,
         delivers_bills=settings.custodian != NO_ADAPTER,
         dealers=settings.dealers,
         desk_max_slippage_bps=settings.desk_max_slippage_bps,

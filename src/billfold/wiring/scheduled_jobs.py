@@ -38,6 +38,8 @@ from billfold.payments.ach.returns import SUSPENSE_RETURN_JOB, queue_suspense_re
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.cards import worker as card_worker
 from billfold.payments.cards.authorizations.commands import EXPIRY_JOB, LATE_JOB
+from billfold.payments.cards.authorizations.disputes.commands import DISPUTE_JOB
+from billfold.payments.cards.authorizations.disputes.worker import run_dispute_job
 from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.commands import ORDER_JOB, STATUS_JOB
@@ -54,6 +56,8 @@ from billfold.payments.fedwire.booking import queue_held_return
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
 from billfold.payments.files.rules import close_job
+from billfold.payments.on_us.reversals.commands import EXPIRY_JOB as REVERSAL_EXPIRY_JOB
+from billfold.payments.on_us.reversals.worker import expire_request
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND
@@ -133,6 +137,7 @@ def _approval_jobs() -> JobRunners:
         types.REPORT_TRANSFER_REQUEST: report_transfer_request,
         RUN_BATCH: batch_worker.run_batch,
         EXPIRE_BATCH: batch_worker.expire_batch,
+        REVERSAL_EXPIRY_JOB: expire_request,
         **dict.fromkeys(_EXPIRIES, run_expiry_job),
     }
 
@@ -149,6 +154,7 @@ def _card_jobs() -> JobRunners:
         STATUS_JOB: card_worker.report_status,
         EXPIRY_JOB: card_worker.expire_hold,
         LATE_JOB: card_worker.reverse_late,
+        DISPUTE_JOB: run_dispute_job,
         POCKET_CLOSED_JOB: card_worker.close_cards,
     }
 

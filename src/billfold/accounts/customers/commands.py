@@ -44,6 +44,7 @@ class CloseCustomer(Command, frozen=True, kw_only=True):
     reference_kinds = (
         Reference.CUSTOMER_PROFILE,
         Reference.OPEN_ACH_ENTRIES,
+        Reference.OPEN_DISPUTES,
         Reference.OPEN_WIRES,
         Reference.OPEN_WITHDRAWALS,
     )

@@ -120,7 +120,12 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
     Closing references the Pocket, including its payments in process.
     """
 
-    reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES, Reference.OPEN_WITHDRAWALS)
+    reference_kinds = (
+        Reference.OPEN_ACH_ENTRIES,
+        Reference.OPEN_DISPUTES,
+        Reference.OPEN_WIRES,
+        Reference.OPEN_WITHDRAWALS,
+    )
     notes_on = ("pocket", "pocket_id")
     audit = AuditedAction(
         "pocket",

@@ -94,6 +94,8 @@ class OnUsActivity(Shared, kw_only=True, tag_field="type", tag="ON_US"):
     on_us_transfer_type: Annotated[
         str, one_of("PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING", "INTERNAL_REALLOCATION", "PEER_TO_PEER")
     ]
+    reverses_id: UUID | None = None
+    """The transfer that it pays back."""
     source: str | None = None
     target: str | None = None
     counterparty: dict[str, Any] | None = None

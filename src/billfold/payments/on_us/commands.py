@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
 from billfold.accounts.holds.commands import Payment
 from billfold.ledger.book.notes import TRANSFER
@@ -33,7 +34,7 @@ class PendingTransfer(NamedTuple):
 
 
 class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The order of the payer. Stored as JSON under these names.
+    """The order of the payer. Stored as JSON under these names. `reverses` is the transfer that it pays back.
 
     `content_hash` is the SHA-256 of the request that created it, in hexadecimal: the same
     transfer id with another content is refused.
@@ -48,11 +49,12 @@ class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     async_mode: bool = False
     content_hash: str = ""
     hold_id: UUID | None = None
+    reverses: UUID | None = None
 
     @property
     def referenced(self) -> tuple[UUID, ...]:
         """Return the ids that the order references in addition to its Pockets."""
-        return tuple(each for each in (self.counterparty_id, self.hold_id) if each is not None)
+        return tuple(each for each in (self.counterparty_id, self.hold_id, self.reverses) if each is not None)
 
     @property
     def in_kind(self) -> bool:
@@ -77,6 +79,7 @@ class OnUsTransferRow(Row, frozen=True):
     amount: int
     request: str
     created_at: datetime
+    reverses_id: UUID | None
 
 
 class TransferRow(OnUsTransferRow, frozen=True):
@@ -84,6 +87,17 @@ class TransferRow(OnUsTransferRow, frozen=True):
 
     payee_id: UUID | None
     order: TransferOrder
+
+
+_BACK = {
+    "PARTNER_CUSTOMER_FUNDING": "PARTNER_CUSTOMER_DEFUNDING",
+    "PARTNER_CUSTOMER_DEFUNDING": "PARTNER_CUSTOMER_FUNDING",
+}
+
+
+def type_of_reversal(transfer: OnUsTransferRow) -> str:
+    """Return the type of the transfer that goes the other way."""
+    return _BACK.get(transfer.type, transfer.type)
 
 
 class TransferOnUs(Payment, frozen=True, kw_only=True):
@@ -114,3 +128,8 @@ class TransferOnUs(Payment, frozen=True, kw_only=True):
     later: bool = False
     approved: bool = False
     accepted: bool = False
+
+    @property
+    @override
+    def reads(self) -> tuple[Reference, ...]:
+        return super().reads if self.order.reverses is None else (*super().reads, Reference.ON_US_TRANSFER)

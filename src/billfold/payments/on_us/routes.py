@@ -167,7 +167,7 @@ async def get_on_us_transfer(caller: Call, bank: Bank, transfer_id: UUID) -> sch
     Returns a transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
-    return await _show(caller, bank, await store.get_transfer(bank.pool, owner, own_id))
+    return await show_transfer(caller, bank, await store.get_transfer(bank.pool, owner, own_id))
 
 
 @patch(_ONE, SIGNED, WRITE, tag="transfers", refuses=("external-id-taken",))
@@ -181,16 +181,20 @@ async def annotate_on_us_transfer(
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
     row = await store.get_transfer(bank.pool, owner, own_id)
     await annotate(caller, bank, owner, kind=TRANSFER, object_id=own_id, given=data)
-    return await _show(caller, bank, row)
+    return await show_transfer(caller, bank, row)
 
 
-async def _show(caller: Call, bank: Bank, row: TransferRow) -> schemas.OnUsTransfer:
+async def show_transfer(caller: Call, bank: Bank, row: TransferRow) -> schemas.OnUsTransfer:
+    """Return a transfer for display."""
     return (await _show_all(caller, bank, [row]))[0]
 
 
 async def _show_all(caller: Call, bank: Bank, rows: Sequence[TransferRow]) -> list[schemas.OnUsTransfer]:
     """Return transfers for display with their notes, to a customer without the Pockets of others."""
     shown = {(row.customer_id, row.transfer_id): schemas.render_transfer(row) for row in rows}
+    for original_id, paid_back in (await store.list_reversals(bank.pool, [row.transfer_id for row in rows])).items():
+        each = next(each for each in shown.values() if each.id == original_id)
+        each.reversed_by = tuple(reversal.transfer_id for reversal in paid_back)
     if caller.only_customer_id is not None:
         for each in shown.values():
             if each.transfer.type != "INTERNAL_REALLOCATION":
@@ -235,7 +239,7 @@ async def _find_existing(
     row = await store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    return await _show(caller, bank, row)
+    return await show_transfer(caller, bank, row)
 
 
 def ordered(data: schemas.CreateTransfer) -> tuple[schemas.CreateTransfer, TransferOrder]:

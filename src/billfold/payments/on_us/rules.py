@@ -26,6 +26,7 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, TradeActivity, TransactionType
 from billfold.payments.on_us.commands import OnUsTransferRow, PendingTransfer, TransferOnUs, TransferStatus
+from billfold.payments.on_us.reversals.rules import accept_request, require_reversal
 from billfold.platform.dates import et_instant, iso_z
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
@@ -79,7 +80,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 
     Refuses: customer-not-open, agreement-not-accepted between customers, pocket-not-open, pocket-frozen,
-    sanction-screen-failed, counterparty-not-verified, same-pocket. NotFound for pockets of other customers.
+    sanction-screen-failed, counterparty-not-verified, same-pocket, as `require_reversal`. NotFound: others' pockets.
     """
     payer = book_of(books, cmd.customers[0])
     payee = book_of(books, cmd.customers[-1])
@@ -96,9 +97,11 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
         with _invalid_if(was_accepted=cmd.accepted or cmd.approved):
             capture_hold(payer, origin, ctx, hold_id=cmd.hold_id, amount=cmd.amount)
+            request = require_reversal(payer, payee, cmd, ctx) if cmd.order.reverses else None
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
         with _invalid_if(was_accepted=cmd.approved):
             require_at_most(cmd.at_most, amount)
+        accept_request(payer, payee, request, ctx, transfer_id)
         status = TransferStatus.COMPLETED
     except _Rejected as rejected:
         payer.undo()
@@ -309,8 +312,7 @@ def _record_transaction(
     """Record the transaction of one side; only the payer has a counterparty."""
     cmd, _, transfer_id, payer, origin, payee, destination = transfer
     paid = direction == Direction.DEBIT
-    sides = ((payer, origin), (payee, destination))
-    (book, pocket), (other, other_pocket) = sides if paid else sides[::-1]
+    (book, pocket), (other, other_pocket) = ((payer, origin), (payee, destination))[:: 1 if paid else -1]
     text, reference = cmd.order.description, cmd.order.end_to_end_identification
     remittance = {
         "unstructured": [text] if text else [],
@@ -325,10 +327,11 @@ def _record_transaction(
         type=TransactionType.ON_US,
         direction=direction,
         amount=amount,
-        title=_TITLE[cmd.type],
-        description=text or _TITLE[cmd.type],
+        title=(title := "Transfer reversed" if cmd.order.reverses else _TITLE[cmd.type]),
+        description=text or title,
         settles_at=settles_at,
         details={
+            **({"reverses_id": cmd.order.reverses} if cmd.order.reverses else {}),
             "on_us_transfer_id": transfer_id,
             "on_us_transfer_type": cmd.type,
             "source": cmd.order.source,
@@ -373,24 +376,25 @@ def _record_transfer(
         payer.drop(payer.pending, transfer_id)
         payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)
     else:
-        payer.draft.add(
-            OnUsTransferRow(
-                customer_id=payer.customer_id,
-                transfer_id=transfer_id,
-                partner_id=cmd.partner_id,
-                type=cmd.type,
-                status=status,
-                reason=reason,
-                from_pocket_id=cmd.from_pocket_id,
-                to_pocket_id=cmd.to_pocket_id,
-                amount=amount,
-                request=to_json(cmd.order),
-                created_at=ctx.now,
-            )
+        row = OnUsTransferRow(
+            customer_id=payer.customer_id,
+            transfer_id=transfer_id,
+            partner_id=cmd.partner_id,
+            type=cmd.type,
+            status=status,
+            reason=reason,
+            from_pocket_id=cmd.from_pocket_id,
+            to_pocket_id=cmd.to_pocket_id,
+            amount=amount,
+            request=to_json(cmd.order),
+            created_at=ctx.now,
+            reverses_id=cmd.order.reverses,
         )
+        payer.draft.add(row)
+        payer.put(payer.referenced, transfer_id, row)
         payer.enter("transfer", str(transfer_id), transfer_id)
         if status == TransferStatus.PENDING:
             waiting = PendingTransfer(cmd.from_pocket_id, cmd.to_pocket_id)
             payer.put(payer.pending, transfer_id, waiting)
-    made_at = iso_z(ctx.now)
-    return {"transfer_id": str(transfer_id), "status": status, "reason": reason, "amount": amount, "made_at": made_at}
+    told = {"status": status, "reason": reason, "amount": amount, "made_at": iso_z(ctx.now)}
+    return {"transfer_id": str(transfer_id), **told}

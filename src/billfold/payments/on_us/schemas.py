@@ -128,6 +128,10 @@ class OnUsTransfer(ShownNote, kw_only=True):
     reason: Annotated[str, one_of(*_REASONS)] | None
     transfer: AskedTransfer
     fees: list[Fee]
+    reverses_id: UUID | None = None
+    """The transfer that it pays back, in full or in part."""
+    reversed_by: tuple[UUID, ...] = ()
+    """The transfers that paid it back."""
     time_created: datetime | None = None
     object_type: Literal["OnUsTransfer"] = "OnUsTransfer"
 
@@ -144,7 +148,7 @@ def render_ordered(
 ) -> OnUsTransfer:
     """Return a transfer for display, from its order and the outcome of its command."""
     origin, destination = pockets
-    to = None if order.counterparty_id else destination
+    to = None if kind == "PEER_TO_PEER" else destination
     within = kind == "INTERNAL_REALLOCATION"
     return OnUsTransfer(
         id=transfer_id,
@@ -165,6 +169,7 @@ def render_ordered(
             amount=usd(outcome["amount"]) if outcome["amount"] else None,
         ),
         fees=[],
+        reverses_id=order.reverses,
     )
 
 

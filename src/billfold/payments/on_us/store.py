@@ -1,6 +1,7 @@
 """Queries of on-us transfers."""
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -25,6 +26,17 @@ SELECT t.*, d.customer_id AS payee_id FROM t LEFT JOIN d ON d.value = t.to_pocke
 _OLDEST = "status = 'PENDING' AND transfer_id <> ALL($2::uuid[]) ORDER BY created_at, transfer_id LIMIT $1"
 _GET = _SELECT.format(condition="customer_id = $1 AND transfer_id = $2")
 _PENDING = f"{_SELECT.format(condition=_OLDEST)} ORDER BY created_at, transfer_id"
+_BY_IDS = f"""{
+    _SELECT.format(
+        condition="(customer_id, transfer_id) IN "
+        "(SELECT customer_id, object_id FROM directory WHERE kind = 'transfer' AND value = ANY($1::uuid[]::text[]))"
+    )
+}"""
+# They are transfers of its payee.
+_REVERSALS = """
+SELECT reverses_id, transfer_id, amount FROM transfer
+ WHERE reverses_id = ANY($1::uuid[]) AND status = 'COMPLETED' ORDER BY created_at, transfer_id
+"""
 # Two tables in one query: it runs whenever the book of a payer is loaded.
 _PENDING_OF_CUSTOMERS = """
 SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer
@@ -33,6 +45,13 @@ UNION ALL
 SELECT customer_id, transfer_id, pocket_id, NULL FROM security_transfer
  WHERE status = 'PENDING' AND customer_id = ANY($1::uuid[])
 """
+
+
+class Reversal(NamedTuple):
+    """A transfer that pays another back."""
+
+    transfer_id: UUID
+    amount: int
 
 
 async def find_transfer(conn: Db, customer_id: UUID, transfer_id: UUID) -> TransferRow | None:
@@ -47,6 +66,19 @@ async def get_transfer(conn: Db, customer_id: UUID, transfer_id: UUID) -> Transf
     if found is None:
         raise NotFound("There is no such transfer.")
     return found
+
+
+async def list_reversals(conn: Db, ids: Collection[UUID]) -> dict[UUID, list[Reversal]]:
+    """Return what has been paid back of transfers, by their ids, oldest first."""
+    found: dict[UUID, list[Reversal]] = {}
+    for original_id, *reversal in await conn.fetch(_REVERSALS, list(ids)) if ids else ():
+        found.setdefault(original_id, []).append(Reversal(*reversal))
+    return found
+
+
+async def find_by_ids(conn: Db, ids: Collection[UUID]) -> dict[UUID, TransferRow]:
+    """Return transfers of any customers by their ids."""
+    return {row.transfer_id: row for row in map(_read, await conn.fetch(_BY_IDS, list(ids)))} if ids else {}
 
 
 async def list_pending(conn: Db, *, limit: int = 100, except_for: Collection[UUID] = ()) -> list[TransferRow]:

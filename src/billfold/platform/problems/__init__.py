@@ -7,9 +7,12 @@ Never raises anything itself and knows no framework: the APIs look a code up and
 from billfold.platform.errors import Problem
 from billfold.platform.problems.payments import TRANSFERS
 from billfold.platform.problems.requests import ACCESS, REQUESTS, SANDBOX
+from billfold.platform.problems.returns import RETURNS
 from billfold.platform.problems.states import STATES
 
-PROBLEMS: dict[str, Problem] = {each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *STATES, *SANDBOX)}
+PROBLEMS: dict[str, Problem] = {
+    each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *RETURNS, *STATES, *SANDBOX)
+}
 """Every problem by its code."""
 
-__all__ = ["ACCESS", "PROBLEMS", "REQUESTS", "SANDBOX", "STATES", "TRANSFERS", "Problem"]
+__all__ = ["ACCESS", "PROBLEMS", "REQUESTS", "RETURNS", "SANDBOX", "STATES", "TRANSFERS", "Problem"]

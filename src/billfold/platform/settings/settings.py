@@ -69,9 +69,7 @@ class Settings(ReconciliationSettings):
     )
     master_key_token: str | None = setting(kinds.text("a token"), "The token for Vault.", None, secret=True)
     retention_years: int = setting(
-        kinds.integer(1, 100, "years"),
-        "Retention of a closed customer's personal data; after that its data key is destroyed.",
-        6,
+        kinds.integer(1, 100, "years"), "Retention of a closed customer's personal data, until its key is destroyed.", 6
     )
     domain: str = setting(kinds.DOMAIN, "The name of the host; partners and auth are below it.", "localhost")
     auth_url: str | None = setting(
@@ -100,14 +98,10 @@ class Settings(ReconciliationSettings):
         "Number of bond market days for which rates remain tradable in production; then trading stops.",
         1,
     )
-    ach_credit_hold_days: int = setting(
-        kinds.integer(0, 90, "days"), "Hold on incoming ACH credits: 2 in production.", 0
-    )
+    ach_credit_hold_days: int = setting(kinds.integer(0, 90, "days"), "Hold on ACH credits: 2 in production.", 0)
     wire_fee_cents: int = setting(kinds.integer(0, 100_00, "cents"), "The fee for sending a wire.", 0)
     usdc_minimum_cents: int = setting(
-        kinds.integer(1, 1_000_000_00, "cents"),
-        "The minimum USDC payment, which should justify the cost of a transaction.",
-        1_00,
+        kinds.integer(1, 1_000_000_00, "cents"), "The minimum USDC payment, worth the cost of a transaction.", 1_00
     )
     wires_open: time = setting(
         kinds.TIME_OF_DAY, "The time from which wires leave on a Fedwire day.", validation.WIRE_HOURS["wires_open"]
@@ -184,6 +178,12 @@ class Settings(ReconciliationSettings):
         "The merchant categories (ISO 18245) that no card can pay: by default gambling.",
         ("7800", "7801", "7802", "7995"),
     )
+    dispute_days: int = setting(kinds.integer(1, 730, "days"), "How long a card payment can be disputed.", 120)
+    dispute_credit_max_cents: int = setting(
+        kinds.integer(0, 1_000_000_00, "cents"), "What a customer is credited without operators.", 2_500_00
+    )
+    reversal_days: int = setting(kinds.integer(1, 730, "days"), "How long an on-us transfer can be asked back.", 60)
+    reversal_request_days: int = setting(kinds.integer(1, 90, "days"), "Banking days to answer such a request.", 10)
     crypto_signer: str | None = setting(
         kinds.ADAPTER,
         "The adapter that signs for the bank's wallet. If unset, a sandbox simulates one, production sends no USDC.",

@@ -1,6 +1,6 @@
 """Card payments as the network would send them, one operation for each event; and card production."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,9 @@ from billfold.payments.cards.authorizations.commands import (
     Merchant,
     NetworkReference,
 )
+from billfold.payments.cards.authorizations.disputes.commands import OPEN, DecideDispute, DisputeStatus
+from billfold.payments.cards.authorizations.disputes.schemas import CardDispute, render_dispute
+from billfold.payments.cards.authorizations.disputes.store import get_dispute
 from billfold.payments.cards.authorizations.messages import Message, MessageType, answer_message
 from billfold.payments.cards.commands import CardType, ProduceCard
 from billfold.payments.cards.processor import holder_of, processor_of
@@ -106,12 +109,19 @@ class CardRefund(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     merchant: Merchant = SHOP
 
 
-class CardDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CardDisputed(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The refund of a cleared purchase, by the `record_id` of its clearing, in full or in part."""
 
     card_id: UUID
     record_id: UUID
     amount_usdc: Cents | None = None
+
+
+class DisputeDecision(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The decision of the network about a dispute."""
+
+    dispute_id: UUID
+    outcome: Literal["WON", "LOST"]
 
 
 class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -200,7 +210,7 @@ async def refund(caller: Caller, bank: Bank, data: CardRefund) -> BookedCardReco
     moves_money=True,
     refuses=("not-found", "chargeback-not-possible", "pocket-not-open"),
 )
-async def charge_back(caller: Caller, bank: Bank, data: CardDispute) -> BookedCardRecord:
+async def charge_back(caller: Caller, bank: Bank, data: CardDisputed) -> BookedCardRecord:
     """Charge a purchase back, until the merchant objects."""
     return await _dispute(caller, bank, Chargeback, data, reason_code="10-4")
 
@@ -211,9 +221,34 @@ async def charge_back(caller: Caller, bank: Bank, data: CardDispute) -> BookedCa
     moves_money=True,
     refuses=("not-found", "representment-not-possible"),
 )
-async def represent(caller: Caller, bank: Bank, data: CardDispute) -> BookedCardRecord:
+async def represent(caller: Caller, bank: Bank, data: CardDisputed) -> BookedCardRecord:
     """Represent a purchase that was charged back."""
     return await _dispute(caller, bank, Representment, data)
+
+
+@sandbox_post(
+    "card-dispute-decision/",
+    name="sandbox_card_dispute_decision",
+    moves_money=True,
+    refuses=("not-found", "dispute-not-possible", "chargeback-not-possible", "pocket-not-open"),
+)
+async def decide_dispute(caller: Caller, bank: Bank, data: DisputeDecision) -> CardDispute:
+    """Decide a dispute as the network would. One that is won is charged back by a record of the settlement."""
+    owner, dispute_id = await caller.owned(bank, "card_dispute", data.dispute_id)
+    row = await get_dispute(bank.pool, owner, dispute_id)
+    if data.outcome == "WON" and row.status in OPEN:
+        disputed = CardDisputed(card_id=row.card_id, record_id=row.record_id, amount_usdc=row.amount - row.recovered)
+        await _dispute(caller, bank, Chargeback, disputed, reason_code="10-4")
+    else:
+        await bank.engine.submit(
+            DecideDispute(
+                **caller.command_fields(owner),
+                references=(dispute_id,),
+                dispute_id=dispute_id,
+                status=DisputeStatus(data.outcome),
+            )
+        )
+    return render_dispute(await get_dispute(bank.pool, owner, dispute_id))
 
 
 async def _send_message(
@@ -240,7 +275,7 @@ def _fields_of(data: msgspec.Struct) -> dict[str, Any]:
 
 
 async def _dispute(
-    caller: Caller, bank: Bank, kind: type[Chargeback | Representment], data: CardDispute, **fields: Any
+    caller: Caller, bank: Bank, kind: type[Chargeback | Representment], data: CardDisputed, **fields: Any
 ) -> BookedCardRecord:
     owner, _ = await caller.owned(bank, "card", data.card_id)
     purchase = await store.get_payment(bank.pool, owner, data.record_id)

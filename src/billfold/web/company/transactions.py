@@ -11,12 +11,15 @@ from billfold.accounts.trades.schemas import Trade, render_trade
 from billfold.accounts.trades.store import list_of_entry
 from billfold.accounts.transactions.pages import TYPES
 from billfold.accounts.transactions.routes import get_transaction, get_transactions_csv, list_own_transactions
-from billfold.accounts.transactions.schemas import AchActivity, Shared, WireActivity
+from billfold.accounts.transactions.schemas import AchActivity, CardActivity, OnUsActivity, Shared, WireActivity
 from billfold.accounts.transactions.store import get_transaction_row
 from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import get_transfer_request
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
+from billfold.payments.cards.authorizations.disputes.commands import DisputeReason
+from billfold.payments.cards.authorizations.disputes.routes import create_card_dispute
+from billfold.payments.on_us.reversals.routes import create_reversal_request
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireStatus, WireType
 from billfold.payments.wires.routes import cancel_wire
 from billfold.payments.wires.store import get_wire
@@ -76,6 +79,11 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         wrong=wrong,
         may_cancel=may_undo and wire is not None and is_payment and wire.status == WireStatus.PENDING,
         return_codes=await _return_codes(company, found) if may_undo else {},
+        may_ask_back=may_undo
+        and isinstance(found, OnUsActivity)
+        and found.on_us_transfer_type != "INTERNAL_REALLOCATION"
+        and found.reverses_id is None,
+        dispute_reasons=list(DisputeReason) if may_undo and _is_card_payment(found) else [],
         transaction=found,
         kind=found.__struct_config__.tag,
         facts=_facts(found),
@@ -108,22 +116,31 @@ async def _trades_of(company: Company, transaction: Any) -> list[Trade]:  # noqa
 @post("/companies/{customer_id:str}/transactions/{transaction_id:str}/undo")
 @shown_again(_show, unless="forbidden")
 async def undo(company: InCompany, transaction_id: str) -> PageResponse:
-    """Cancel the wire of a transaction, or return its debit."""
+    """Cancel the wire of a transaction, return its debit, ask its payee for it, or dispute it."""
     company.require(_UNDOES)
     found = await company.api.get(get_transaction, transaction_id=path_id(transaction_id, _NO_SUCH))
-    key = company.page.form_key
+    key, reason = company.page.form_key, company.page.form.get("reason") or None
     if isinstance(found, WireActivity):
+        done = "wire-cancelled"
         await company.api.send(cancel_wire, key=key, wire_id=found.wire_id)
     elif isinstance(found, AchActivity):
-        form = company.page.form
+        form, done = company.page.form, "debit-returned"
         why = {"code": form.get("code", ""), "has_signed_statement": form.get("has_signed_statement") == "yes"}
         await company.api.send(return_ach_debit, why, key=key, ach_id=found.ach_id)
+    elif isinstance(found, OnUsActivity):
+        asked, done = {"reason": reason}, "reversal-requested"
+        await company.api.send(create_reversal_request, asked, key=key, transfer_id=found.on_us_transfer_id)
+    elif isinstance(found, CardActivity):
+        disputed = {"pocket_id": str(found.pocket_id), "transaction_id": str(found.id), "reason": reason}
+        done = "card-disputed"
+        await company.api.send(create_card_dispute, disputed, key=key)
     else:
         raise NotFound(_NO_SUCH)
-    return redirect(
-        f"{company.path}/transactions/{found.id}",
-        done="wire-cancelled" if isinstance(found, WireActivity) else "debit-returned",
-    )
+    return redirect(f"{company.path}/transactions/{found.id}", done=done)
+
+
+def _is_card_payment(transaction: Any) -> bool:  # noqa: ANN401 - any variant
+    return isinstance(transaction, CardActivity) and transaction.status == "SETTLED"
 
 
 async def _return_codes(company: Company, transaction: Any) -> dict[str, datetime]:  # noqa: ANN401 - any variant

@@ -232,7 +232,7 @@ def spending_id_of(card_id: UUID) -> UUID:
     return uuid5(card_id, "limits")
 
 
-_SEEN = (Reference.CARD_AUTHORIZATION,)
+_SEEN: tuple[Reference, ...] = (Reference.CARD_AUTHORIZATION,)
 
 
 def references_of(card_id: UUID, network_reference: str | None = None, *others: UUID) -> tuple[UUID, ...]:
@@ -320,8 +320,13 @@ class ClearCard(CardRecord, frozen=True, kw_only=True):
     is_final: bool = True
 
 
+_OF_DISPUTES = (*_SEEN, Reference.CARD_DISPUTE)
+
+
 class RefundCard(CardRecord, frozen=True, kw_only=True):
     """Credit a merchant's refund."""
+
+    reference_kinds = _OF_DISPUTES
 
     merchant: Merchant
 
@@ -329,11 +334,15 @@ class RefundCard(CardRecord, frozen=True, kw_only=True):
 class ChargeBack(CardRecord, frozen=True, kw_only=True):
     """Credit a disputed purchase. Also references the purchase."""
 
+    reference_kinds = _OF_DISPUTES
+
     original_id: UUID
 
 
 class Represent(CardRecord, frozen=True, kw_only=True):
     """Reverse a chargeback. Also references the purchase."""
+
+    reference_kinds = _OF_DISPUTES
 
     original_id: UUID
 

@@ -194,7 +194,7 @@ def pockets_of(request: ShownTransferRequest) -> tuple[Any, Any]:
 def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> QueuedRequest:
     transfer = request.transfer
     origin, own = pockets_of(request)
-    to = transfer.counterparty_name or names[str(own)]
+    to = transfer.counterparty_name or names.get(str(own), "Reversal")
     about = {"FULL_WITHDRAWAL": "About ", "REQUESTED_AMOUNT": ""}.get(transfer.amount_type, "Up to ")
     return _item(
         company,

@@ -16,6 +16,7 @@ from billfold.payments.cards.authorizations.commands import (
     Merchant,
     Represent,
 )
+from billfold.payments.cards.authorizations.disputes.rules import lose_represented
 from billfold.payments.cards.authorizations.rules import holds
 from billfold.payments.cards.authorizations.rules.clearing import begin_record, store_payment, take_payment
 from billfold.payments.cards.authorizations.rules.refunds import NO_POCKET, credit_card, transaction_of
@@ -59,7 +60,10 @@ def represent(books: Books, cmd: Represent, ctx: Context) -> Outcome:
     take_payment(book, pocket, row, cmd, ctx, title="Card chargeback reversed")
     book.close()
     _set_disputed(book, purchase, purchase.disputed - cmd.amount, ctx)
-    return store_payment(book, row, cmd, ctx, kind=CardPaymentKind.REPRESENTMENT, original_id=purchase.record_id)
+    kind = CardPaymentKind.REPRESENTMENT
+    outcome = store_payment(book, row, cmd, ctx, kind=kind, original_id=purchase.record_id)
+    lose_represented(book, pocket, cmd, ctx)
+    return outcome
 
 
 def _purchase_of(book: Book, cmd: ChargeBack | Represent) -> CardPaymentRow:

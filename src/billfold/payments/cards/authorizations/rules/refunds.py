@@ -8,6 +8,7 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, PocketStatus, TransactionType
 from billfold.payments.cards.authorizations import commands
+from billfold.payments.cards.authorizations.disputes.rules import repay_credits
 from billfold.payments.cards.authorizations.rules import holds
 from billfold.payments.cards.authorizations.rules.clearing import (
     SETTLES_AT,
@@ -56,13 +57,14 @@ def credit_card(
         return {"record_id": None, "status": NO_POCKET, "amount": cmd.amount}
     begin_record(book, pocket, cmd, ctx)
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CARD), pocket.bank, cmd.amount)
+    rest = cmd.amount - repay_credits(book, pocket, cmd, ctx, merchant=row.merchant, original_id=original_id)
     # Its bills could be sold and paid out for the price of one day, while the bank waits for two or more.
     is_held = cmd.settles_on > ctx.settles_on
-    unsettled = None if is_held else unsettled_arrival(cmd.amount, ctx, cmd.settles_on)
-    sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=unsettled)
-    if is_held:
+    unsettled = None if is_held or not rest else unsettled_arrival(rest, ctx, cmd.settles_on)
+    sweep_and_invest(book, pocket, ctx, amount=rest, unsettled=unsettled)
+    if is_held and rest:
         until = et_instant(cmd.settles_on, SETTLES_AT)
-        place_hold(book, pocket, hold_id=ctx.ids.next(), amount=cmd.amount, until=until, cause=TransactionType.CARD)
+        place_hold(book, pocket, hold_id=ctx.ids.next(), amount=rest, until=until, cause=TransactionType.CARD)
     record_payment(book, pocket, row, cmd, posting_no=posting_no, title=title, direction=Direction.CREDIT)
     book.close()
     return store_payment(book, row, cmd, ctx, kind=kind, original_id=original_id)

@@ -1,0 +1,86 @@
+"""Disputes of card payments, in both APIs."""
+
+from uuid import UUID
+
+from billfold.accounts.transactions.store import get_transaction_row
+from billfold.http.caller import Call
+from billfold.http.operations import SIGNED, get, post, with_scope
+from billfold.http.parameters import OrderedQuery, searched_page_of
+from billfold.http.schemas import SearchedList
+from billfold.ledger.bank import Bank
+from billfold.payments.cards.authorizations.disputes import schemas, store
+from billfold.payments.cards.authorizations.disputes.commands import DecideDispute, DisputeStatus, OpenDispute
+from billfold.platform.errors import InvalidInput, NotFound
+
+_READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
+_ALL, _ONE = "/api/v1/card-disputes/", "/api/v1/card-disputes/{dispute_id}/"
+_REFUSES = ("dispute-not-possible",)
+
+
+@post(_ALL, SIGNED, _WRITE, tag="cards", refuses=("not-found", *_REFUSES))
+async def create_card_dispute(caller: Call, bank: Bank, data: schemas.CreateDispute) -> schemas.CardDispute:
+    """Create card dispute
+
+    Disputes a cleared payment by card, in full or in part, within the days of `BILLFOLD_DISPUTE_DAYS`. After ten
+    business days it is credited provisionally; the credit is taken back if the dispute is lost or withdrawn, and repaid
+    by a chargeback or a refund.
+    """
+    owner, pocket_id = await caller.pocket(bank, data.pocket_id)
+    row = await get_transaction_row(bank.pool, owner, pocket_id, data.transaction_id)
+    purchase = await store.get_purchase(bank.pool, owner, row.entry_no)
+    dispute_id = caller.new_resource_id(bank.seed)
+    await bank.engine.submit(
+        OpenDispute(
+            **caller.command_fields(owner),
+            references=(purchase.record_id, purchase.card_id, *data.document_ids),
+            dispute_id=dispute_id,
+            record_id=purchase.record_id,
+            amount=data.amount_usdc,
+            reason=data.reason,
+            document_ids=tuple(data.document_ids),
+        )
+    )
+    return schemas.render_dispute(await store.get_dispute(bank.pool, owner, dispute_id))
+
+
+@get(_ALL, SIGNED, _READ, tag="cards")
+async def list_card_disputes(
+    caller: Call, bank: Bank, page_query: OrderedQuery, filters: schemas.DisputeFilters
+) -> SearchedList[schemas.CardDispute]:
+    """List card disputes
+
+    Returns the disputes of a customer, newest first. The Partner API needs `customer_id`.
+    """
+    if filters.customer_id is None and caller.only_customer_id is None:
+        raise InvalidInput.at("query", "customer_id", msg="is needed", kind="missing")
+    owner = (await caller.customer(bank, filters.customer_id)).customer_id
+    if owner != (filters.customer_id or owner):
+        raise NotFound("There is no such customer.")
+    values = (owner, filters.card_id, filters.status)
+    page = await page_query.read(bank, store.DISPUTES, *values, scope="card-disputes")
+    return searched_page_of(page, [schemas.render_dispute(row) for row in page.items])
+
+
+@get(_ONE, SIGNED, _READ, tag="cards")
+async def get_card_dispute(caller: Call, bank: Bank, dispute_id: UUID) -> schemas.CardDispute:
+    """Get card dispute"""
+    owner, own_id = await caller.owned(bank, "card_dispute", dispute_id)
+    return schemas.render_dispute(await store.get_dispute(bank.pool, owner, own_id))
+
+
+@post(f"{_ONE}withdraw/", SIGNED, _WRITE, tag="cards", status=200, refuses=_REFUSES)
+async def withdraw_card_dispute(caller: Call, bank: Bank, dispute_id: UUID) -> schemas.CardDispute:
+    """Withdraw card dispute
+
+    A provisional credit is taken back at once, even if it has been spent.
+    """
+    owner, own_id = await caller.owned(bank, "card_dispute", dispute_id)
+    await bank.engine.submit(
+        DecideDispute(
+            **caller.command_fields(owner),
+            references=(own_id,),
+            dispute_id=own_id,
+            status=DisputeStatus.WITHDRAWN,
+        )
+    )
+    return schemas.render_dispute(await store.get_dispute(bank.pool, owner, own_id))

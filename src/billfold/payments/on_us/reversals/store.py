@@ -1,0 +1,40 @@
+"""Queries of reversal requests, and of the transfers that pay others back."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from billfold.payments.on_us.commands import OnUsTransferRow
+from billfold.payments.on_us.reversals.commands import ReversalRequestRow
+from billfold.platform.database.connection import Connection
+from billfold.platform.database.paging import BY_CREATION, KeysetList
+from billfold.platform.database.rows import Table
+
+_transfers, _requests = Table(OnUsTransferRow), Table(ReversalRequestRow)
+_TRANSFERS = f"""
+{_transfers.select} WHERE customer_id = ANY($1::uuid[]) AND transfer_id = ANY($2::uuid[])
+UNION ALL
+{_transfers.select} WHERE customer_id = ANY($1::uuid[]) AND reverses_id = ANY($2::uuid[])
+"""
+_REQUESTS = f"""{_requests.select} WHERE customer_id = ANY($1::uuid[])
+   AND (reversal_id = ANY($2::uuid[]) OR transfer_id = ANY($2::uuid[]))"""
+get_request = _requests.get
+REQUESTS = KeysetList(
+    f"""SELECT {_requests.columns()}, written_no FROM reversal_request WHERE (customer_id = $1 OR requester_id = $1)
+   AND ($2::boolean IS NULL OR (requester_id = $1) = $2) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+    _requests.read,
+    **BY_CREATION,
+)
+"""The requests to a customer and of it, by whether it is the requester, and by status; None does not filter."""
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the transfers and requests among these ids, with the reversals and the requests of the transfers."""
+    transfers = await _transfers.all(conn, _TRANSFERS, customer_ids, ids)
+    requests = await _requests.all(conn, _REQUESTS, customer_ids, ids)
+    return [
+        *((each.customer_id, each.transfer_id, each) for each in transfers),
+        *((each.customer_id, each.reversal_id, each) for each in requests),
+    ]

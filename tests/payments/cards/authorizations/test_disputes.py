@@ -1,0 +1,164 @@
+"""Disputes of card payments: credited provisionally, decided, withdrawn, and never paid twice."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+from tests.support.applications import run_jobs
+from tests.support.whole_bank import expect_clean
+
+from billfold.dual_control.decisions import confirm
+from billfold.dual_control.store import PROPOSALS
+from billfold.identity.operators import Operator
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.payments.cards.authorizations.disputes import cli
+
+DISPUTES = "/api/v1/card-disputes/"
+PNG = {"content-type": "image/png"}
+
+
+async def bought(holder, cents, **fields):
+    """Return the record and the body that disputes a payment that has just cleared."""
+    made = await holder.simulate("clearing", amount_usdc=cents, **fields)
+    body = {"pocket_id": holder.pocket.id, "transaction_id": made["transaction_id"], "reason": "NOT_RECEIVED"}
+    return made["record_id"], body
+
+
+async def shown(holder, dispute):
+    """Return (status, provisional credit, recovered) of a dispute."""
+    found = await holder.desk.get(f"{DISPUTES}{dispute['id']}/")
+    return found["status"], found["provisional_credit"]["value"], found["recovered"]["value"]
+
+
+async def credited(holder, **fields):
+    """Let the time of provisional credits come."""
+    await holder.desk.later(days=20, **fields)
+    await run_jobs(holder.desk.bank)
+
+
+async def advanced(holder):
+    """Return what the bank has advanced to the customer, and what its Pocket owes."""
+    sql = "SELECT coalesce(sum(debits - credits), 0)::bigint FROM account WHERE kind = $2 AND customer_id = $1::uuid"
+    return [await holder.desk.bank.pool.fetchval(sql, holder.pocket.key[0], kind) for kind in ("disputes", "owed")]
+
+
+async def decided(bank, command, dispute):
+    """Propose a decision as one operator and confirm it as another."""
+    await command(bank, UUID(dispute["id"]), "Evidence")
+    (proposal, *_) = await PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=1)
+    return await confirm(bank, proposal.proposal_id, by=Operator.of_command_line("second"))
+
+
+@pytest.fixture
+async def holder(cardholder):
+    return cardholder
+
+
+async def test_a_payment_is_disputed_once_in_sum_by_its_own_customer_and_in_time(holder, customer_desks, other_partner):
+    desk = holder.desk
+    _, body = await bought(holder, 100_00)
+    member, stranger = (
+        await customer_desks(holder.pocket.customer),
+        await customer_desks(await desk.customer("Contoso")),
+    )
+    for other in (stranger, other_partner):
+        await other.refused("POST", DISPUTES, body, status=404, code="not-found")
+    held = await holder.authorize(10_00)
+    assert held["decision"] == "APPROVED"
+    (hold, *_) = (await desk.get(f"{holder.pocket.path}transactions/", {"card[]": holder.card}))["items"]
+    await desk.refused("POST", DISPUTES, body | {"transaction_id": hold["id"]}, status=404, code="not-found")
+    for field, wrong in (("reason", "BORED"), ("amount_usdc", 0), ("amount_usdc", 2**70), ("document_ids", ["x"])):
+        await desk.invalid("POST", DISPUTES, body | {field: wrong}, loc=f"body.{field}" + ".0" * (wrong == ["x"]))
+    await desk.refused("POST", DISPUTES, body | {"document_ids": [holder.card]}, status=404, code="not-found")
+    await desk.refused("POST", DISPUTES, body | {"amount_usdc": 100_01}, status=422, code="dispute-not-possible")
+    sent = await asyncio.gather(*(desk.send("POST", DISPUTES, body | {"amount_usdc": 60_00}) for _ in range(3)))
+    assert sorted(each.status_code for each in sent) == [201, 422, 422]
+    rest = await member.post(DISPUTES, body)
+    assert (rest["amount"]["value"], rest["status"], rest["provisional_credit"]["value"]) == (40_00, "OPENED", 0)
+    await desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
+    assert (await member.post(f"{DISPUTES}{rest['id']}/withdraw/", b"", status=200))["status"] == "WITHDRAWN"
+    await member.refused("POST", f"{DISPUTES}{rest['id']}/withdraw/", status=422, code="dispute-not-possible")
+    for other in (stranger, other_partner):
+        await other.refused("POST", f"{DISPUTES}{rest['id']}/withdraw/", status=404, code="not-found")
+    assert len((await member.get(DISPUTES))["items"]) == 2
+    assert len((await desk.get(DISPUTES, {"customer_id": holder.pocket.customer, "status[]": "OPENED"}))["items"]) == 1
+    await desk.later(days=121)
+    await desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
+    await run_jobs(desk.bank)
+    await expect_clean(desk.bank)
+
+
+async def test_a_provisional_credit_is_repaid_by_the_chargeback_and_lost_with_the_representment(holder, bank):
+    record, body = await bought(holder, 100_00)
+    dispute = await holder.desk.post(DISPUTES, body)
+    before = await holder.desk.value(holder.pocket)
+    await credited(holder)
+    assert await shown(holder, dispute) == ("PROVISIONALLY_CREDITED", 100_00, 0)
+    assert await advanced(holder) == [100_00, 0]
+    decision = {"dispute_id": dispute["id"], "outcome": "WON"}
+    await holder.desk.post("/api/v1/sandbox/card-dispute-decision/", decision, status=202)
+    assert (await shown(holder, dispute), await advanced(holder)) == (("WON", 0, 100_00), [0, 0])
+    assert 100_00 - 1_00 < await holder.desk.value(holder.pocket) - before < 100_00 + 20_00
+    lost = decision | {"outcome": "LOST"}
+    await holder.desk.refused(
+        "POST", "/api/v1/sandbox/card-dispute-decision/", lost, status=422, code="dispute-not-possible"
+    )
+    await holder.simulate("representment", record_id=record)
+    assert await shown(holder, dispute) == ("LOST", 0, 0)
+    await holder.desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
+    kinds = [each for each in await holder.events() if each == "card.dispute.updated"]
+    assert len(kinds) == 4
+    await expect_clean(bank)
+
+
+async def test_a_lost_dispute_takes_back_what_was_spent_and_the_pocket_owes_it(holder, customer_desks, console, bank):
+    _, body = await bought(holder, 200_00)
+    await holder.desk.later(days=4)
+    member = await customer_desks(holder.pocket.customer)
+    browser = await console(member, role="INITIATOR")
+    (paid,) = (await member.get("/api/v2/transactions/", {"type[]": "CARD"}))["items"]
+    await browser.go(page := f"{browser.home}/transactions/{paid['id']}")
+    assert (await browser.send(f"{page}/undo", reason="FRAUD")).status_code == 303
+    (dispute,) = (await member.get(DISPUTES))["items"]
+    await credited(holder)
+    own = await holder.desk.facilitation()
+    sides = {"from_account": {"id": holder.pocket.id}, "to_account": {"id": own.id}, "target": "Spent"}
+    spent = {"type": "PARTNER_CUSTOMER_DEFUNDING", "amount": {"type": "FULL_WITHDRAWAL"}, **sides}
+    await holder.desk.post("/api/v1/transfers/on-us/", spent)
+    closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    await holder.desk.pocket(holder.pocket.customer)
+    path = f"/api/v2/customers/{holder.pocket.customer}/pockets/{holder.pocket.id}/"
+    await holder.desk.later(days=2)
+    await holder.desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+    done = await decided(bank, cli.lose, dispute)
+    assert (done.outcome["status"], await advanced(holder)) == ("LOST", [0, 200_00])
+    await holder.desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
+    await expect_clean(bank)
+
+
+async def test_a_refund_repays_the_credit_and_bars_another_dispute(holder, bank):
+    _, body = await bought(holder, 100_00)
+    _, other = await bought(holder, 70_00)
+    dispute = await holder.desk.post(DISPUTES, body)
+    await credited(holder)
+    await holder.simulate("refund", amount_usdc=100_00)
+    assert (await shown(holder, dispute), await advanced(holder)) == (("WON", 0, 100_00), [0, 0])
+    # A refund that precedes the dispute: of the whole payment, by the same merchant.
+    await holder.simulate("refund", amount_usdc=70_00)
+    await holder.desk.refused("POST", DISPUTES, other, status=422, code="dispute-not-possible")
+    # A refund of something else, and a withdrawal of a credit that operators gave.
+    _, third = await bought(holder, 50_00)
+    large = await holder.desk.post(DISPUTES, third | {"amount_usdc": 40_00})
+    await decided(bank, cli.credit, large)
+    await holder.simulate("refund", amount_usdc=9_00)
+    assert (await shown(holder, large), await advanced(holder)) == (("PROVISIONALLY_CREDITED", 40_00, 0), [40_00, 0])
+    await holder.desk.post(f"{DISPUTES}{large['id']}/withdraw/", b"", status=200)
+    assert (await shown(holder, large), await advanced(holder)) == (("WITHDRAWN", 0, 0), [0, 0])
+    again = await holder.desk.post(DISPUTES, third)
+    assert (await decided(bank, cli.win, again)).outcome["status"] == "WON"
+    assert await advanced(holder) == [50_00, 0]
+    # More than the bank's maximum, with what is credited already, waits for operators.
+    large = await holder.desk.post(DISPUTES, (await bought(holder, 2_460_00))[1])
+    await credited(holder)
+    assert (await shown(holder, large))[0] == "OPENED"
+    await expect_clean(bank)
