@@ -16,6 +16,7 @@ from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.accounts.holds.schemas import named
 from billfold.approvals import transfer_orders, types
+from billfold.approvals.store.policies import find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.ledger import scheduler
@@ -58,16 +59,17 @@ WITH q AS MATERIALIZED (
    WHERE q.type NOT IN ('WIRE', 'USDC')
 )
 SELECT customer_id, request_id, content, 'unverified_wires' = ANY(customer_features(customer_id)),
+       EXISTS (SELECT 1 FROM policy p WHERE p.customer_id = q.customer_id),
        EXISTS (SELECT 1 FROM done WHERE done.request_id = q.request_id)
   FROM q
 """
 
 
 class ApprovedRequest(NamedTuple):
-    """A request to execute; `unverified_wires` allows an unverified counterparty."""
+    """A request to execute."""
 
     content: RequestContent
-    unverified_wires: bool
+    settings: transfer_orders.PaymentSettings
 
 
 class ApprovedRequests:
@@ -92,9 +94,10 @@ class ApprovedRequests:
         customers, requests = zip(*names, strict=True)
         ready = {}
         for row in await self._pool.fetch(_READY, uuid_array(customers), uuid_array(requests)):
-            customer_id, request_id, content, unverified_wires, done = row
+            customer_id, request_id, content, *settings, done = row
             if not done:
-                found = ApprovedRequest(transfer_orders.decode_content(content), unverified_wires)
+                content = transfer_orders.decode_content(content)
+                found = ApprovedRequest(content, transfer_orders.PaymentSettings(*settings))
                 ready[customer_id, request_id] = found
         return [ready.get(name) for name in names]
 
@@ -106,6 +109,7 @@ class ApprovedRequests:
 CALLER: Final = "transfer-request"
 """The caller of the command that executes a request; its key is the request's id."""
 INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
+POLICY_REFUSED: Final = "POLICY_REFUSED"
 
 _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 """A customer, the Pocket that is paid, and the network addresses of both Pockets."""
@@ -119,6 +123,7 @@ REASONS: Final = {
     "nothing-to-move": NOTHING_TO_MOVE,
     "pocket-frozen": "ACCOUNT_UNAVAILABLE",
     "pocket-not-open": "ACCOUNT_UNAVAILABLE",
+    "policy-refused": POLICY_REFUSED,
     "sanction-screen-failed": SANCTION_SCREEN_FAILED,
 }
 """Refusal code -> reason why the transfer could not be executed; others: INVALID_TRANSFER."""
@@ -145,28 +150,35 @@ def commands_of(request: types.TransferRequest) -> tuple[UUID, ...]:
     return tuple(command_id(each, request.request_id) for each in callers)
 
 
-async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason: str) -> None:
-    """Record permanently why an approved request could not be executed."""
+async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason: str, **by: object) -> None:
+    """Record permanently why an approved request could not be executed, and by which rule of a policy."""
     await TRANSFER_REQUESTS.update_by_bank(
         bank,
         customer_id,
         request_id,
         verb="rejected",
         where="status = 'APPROVED' AND reason IS NULL",
-        details={"reason": reason},
+        details={"reason": reason, **by},
         reason=reason,
+        **by,
         updated_at=await bank.now(),
     )
 
 
-async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID) -> DryRun:
+async def check_feasible(
+    bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID, approved: bool = False
+) -> DryRun:
     """Return the effect of executing a transfer now. Raises Refused as the execution does.
 
-    Amounts that the sandbox rejects pass here: they are rejected on execution.
+    One that was `approved` meets the policy in force, which a new one has met before. Amounts that the sandbox rejects
+    pass here: they are rejected on execution.
     """
-    unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
-    (made,) = await commands_for(bank, conn, customer_id, contents=[content], unverified_wires=unverified_wires)
-    if isinstance(made, NotFound):
+    unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, customer_id)
+    refused = await find_refusals(bank, conn, customer_id, [content]) if approved and has_policy else {}
+    (made,) = await commands_for(
+        bank, conn, customer_id, contents=[content], unverified_wires=unverified_wires, refused=refused
+    )
+    if isinstance(made, BillfoldError):
         raise made
     found = await dry_run(conn, bank, made)
     if (refusal := _refusal_in(found)) is not None:
@@ -175,14 +187,21 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
 
 async def run_in_order(
-    bank: Bank, conn: Connection, contents: Sequence[RequestContent], *, customer_id: UUID
+    bank: Bank,
+    conn: Connection,
+    contents: Sequence[RequestContent],
+    *,
+    customer_id: UUID,
+    refused: Mapping[UUID, Refused] | None = None,
 ) -> dict[UUID, DryRun | BillfoldError]:
     """Return the effect of executing transfers now, one after the other, by their requests."""
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
-    made = await commands_for(bank, conn, customer_id, contents=contents, unverified_wires=unverified_wires)
+    made = await commands_for(
+        bank, conn, customer_id, contents=contents, unverified_wires=unverified_wires, refused=refused or {}
+    )
     found: dict[UUID, DryRun | BillfoldError] = {}
     for content, each in zip(contents, made, strict=True):
-        if isinstance(each, NotFound):
+        if isinstance(each, BillfoldError):
             found[content.request_id] = each
     commands = [each for each in made if isinstance(each, Command)]
     for command, run in zip(commands, await dry_run_in_order(conn, bank, commands), strict=True):
@@ -210,23 +229,34 @@ async def execute_in_order(bank: Bank, customer_id: UUID, request_ids: Sequence[
     if not found or not bank.settings.execute_transfers:
         return
     contents = [each.content for each in found]
+    unverified_wires, has_policy = found[0].settings
+    refused = await find_refusals(bank, bank.pool, customer_id, contents) if has_policy else {}
     made = await commands_for(
-        bank, bank.pool, customer_id, contents=contents, unverified_wires=found[0].unverified_wires, approved=True
+        bank,
+        bank.pool,
+        customer_id,
+        contents=contents,
+        unverified_wires=unverified_wires,
+        approved=True,
+        refused=refused,
     )
     submitted = (bank.engine.submit(each) for each in made if isinstance(each, Command))
     answers = iter(await asyncio.gather(*submitted, return_exceptions=True))
     failed: BaseException | None = None
     for content, each in zip(contents, made, strict=True):
         answer = next(answers) if isinstance(each, Command) else each
+        by: dict[str, object] = {}
         if isinstance(answer, Answer):
             code = answer.outcome.get("code")
         elif isinstance(answer, Refused | NotFound):
             code = answer.code
+            by = answer.facts if code == "policy-refused" else by
         else:  # the database is unavailable: the job runs again
             failed = answer
             continue
         if code is not None:
-            await reject_request(bank, customer_id, content.request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
+            reason = REASONS.get(code, "INVALID_TRANSFER")
+            await reject_request(bank, customer_id, content.request_id, reason, **by)
     if failed is not None:
         raise failed
 
@@ -238,20 +268,23 @@ async def commands_for(
     *,
     contents: Sequence[RequestContent],
     unverified_wires: bool,
+    refused: Mapping[UUID, Refused],
     approved: bool = False,
-) -> list[Command | NotFound]:
+) -> list[Command | BillfoldError]:
     """Return the commands that execute requests; for approved ones, a refusal becomes the outcome.
 
-    NotFound stands for one whose customer or counterparty no longer exists.
+    An error stands for one that the policy has `refused`, and for one whose customer or counterparty no longer exists.
     """
     on_us = [each for each in contents if isinstance(each.transfer, transfer_orders.OnUsOrder)]
     customer = await find_customer(conn, customer_id) if on_us else None
     links = [(customer_id, each.pocket_id, key) for each in on_us if (key := each.counterparty_id) is not None]
     peers = dict(zip(links, await store.find_peers(conn, links), strict=True)) if links else {}
-    made: list[Command | NotFound] = []
+    made: list[Command | BillfoldError] = []
     for content in contents:
         order = content.transfer
         try:
+            if (refusal := refused.get(content.request_id)) is not None:
+                raise refusal
             if isinstance(order, transfer_orders.WireOrder):
                 command: Command = _wire_command(
                     customer_id, content, order, unverified_wires=unverified_wires, approved=approved
@@ -260,8 +293,8 @@ async def commands_for(
                 command = await _usdc_command(bank, conn, customer_id, content=content, approved=approved)
             else:
                 command = _on_us_command(customer, content, order, peers=peers, approved=approved)
-        except NotFound as gone:
-            made.append(gone)
+        except (NotFound, Refused) as wrong:
+            made.append(wrong)
         else:
             made.append(command)
     return made

@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.store import find_payees
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_for, execute_in_order
 from billfold.approvals.series.worker import RUN_REASONS, bank_for
+from billfold.approvals.store.policies import ApprovedList, find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.types import Actor
@@ -24,7 +25,7 @@ from billfold.batches.types import REUSED, ROWS_PER_PART, Batch, BatchRow, RowPr
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
+from billfold.platform.errors import BillfoldError, InvariantError, Refused
 from billfold.platform.ids import command_id
 
 BATCH_CALLER: Final = "batch"
@@ -169,13 +170,19 @@ async def _submit(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> dict[in
     if not rows:
         return {}
     async with bank.pool.acquire() as conn:
-        unverified_wires = await transfer_orders.allows_unverified_wires(conn, batch.customer_id)
+        unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, batch.customer_id)
         contents = [_content_of(row) for row in rows]
-        made = await commands_for(bank, conn, batch.customer_id, contents=contents, unverified_wires=unverified_wires)
+        refused = {}
+        if has_policy:
+            origin = ApprovedList(batch.request_id, batch.member_id, batch.business_date, batch.created_at)
+            refused = await find_refusals(bank, conn, batch.customer_id, contents, batch=origin)
+        made = await commands_for(
+            bank, conn, batch.customer_id, contents=contents, unverified_wires=unverified_wires, refused=refused
+        )
     gone = {
         row.row_no: RowProblem(code=each.code, detail=each.detail)
         for row, each in zip(rows, made, strict=True)
-        if isinstance(each, NotFound)
+        if isinstance(each, BillfoldError)
     }
     parts = [each for each in made if isinstance(each, Command)]
     return gone or await submit_all_or_none(bank, rows, list_of(parts, BATCH_CALLER, batch, batch.customer_id))
