@@ -41,7 +41,7 @@ SELECT request_id, user_id, role FROM review
  WHERE customer_id = $1 AND request_id = ANY($2) AND decision = 'APPROVED' AND voided_at IS NULL
 """
 VERSIONS: KeysetList[PolicyVersion] = KeysetList(
-    f"{_COLUMNS} AND {{page}}", lambda row: msgspec.convert(dict(row), PolicyVersion), version="int"
+    f"{_COLUMNS} AND {{page}}", lambda row: msgspec.convert(dict(row), PolicyVersion), version="bigint"
 )
 """The versions of a customer's policy, the one in force first."""
 
