@@ -31,7 +31,7 @@ def facts_of(payment: PaymentFacts, used: Used) -> dict[str, Any]:
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a struct or a value
     if not isinstance(value, msgspec.Struct):
-        yield name, list(value) if isinstance(value, tuple) else value
+        yield name, value
         return
     for field in value.__struct_fields__:
         yield from _flat(f"{name}.{field}", getattr(value, field))

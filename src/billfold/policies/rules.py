@@ -48,7 +48,7 @@ class CompiledPolicy(NamedTuple):
             if isinstance(rule.then, Refuse):
                 return PolicyDecision(rule=rule.name, reason=rule.then.reason)
             if rule.then.approvals > found.approvals:
-                found = PolicyDecision(rule=rule.name, approvals=rule.then.approvals, roles=rule.then.roles)
+                found = PolicyDecision(rule=rule.name, approvals=rule.then.approvals, roles=tuple(rule.then.roles))
         return found
 
 

@@ -35,7 +35,7 @@ class Require(
     """The payment needs this many approvals, each by a member with one of these roles; empty: any who may approve."""
 
     approvals: Annotated[int, msgspec.Meta(ge=1, le=5)]
-    roles: Annotated[tuple[UserRole, ...], msgspec.Meta(max_length=5)] = ()
+    roles: Annotated[list[UserRole], msgspec.Meta(max_length=5)] = msgspec.field(default_factory=list)
 
 
 class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -73,7 +73,7 @@ class InitiatorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     id: Text = ""
     kind: Literal["PERSON", "SERVICE_USER"] = "PERSON"
-    roles: Annotated[tuple[Text, ...], msgspec.Meta(max_length=10)] = ()
+    roles: Annotated[list[Text], msgspec.Meta(max_length=10)] = msgspec.field(default_factory=list)
 
 
 class LocalTime(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -128,8 +128,8 @@ class PolicyTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 class PolicyDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The rules of a policy, and its tests; at most 32,768 characters as JSON."""
 
-    rules: Annotated[tuple[PolicyRule, ...], msgspec.Meta(max_length=50)]
-    tests: Annotated[tuple[PolicyTest, ...], msgspec.Meta(max_length=100)] = ()
+    rules: Annotated[list[PolicyRule], msgspec.Meta(max_length=50)]
+    tests: Annotated[list[PolicyTest], msgspec.Meta(max_length=100)] = msgspec.field(default_factory=list)
 
 
 class PolicyDecision(msgspec.Struct, frozen=True, kw_only=True):

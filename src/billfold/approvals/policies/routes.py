@@ -1,5 +1,6 @@
 """Policies of a customer: read, checked with their tests, tried on past payments, and proposed."""
 
+import re
 from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
@@ -95,9 +96,10 @@ async def list_policy_versions(member: CustomerCaller, bank: Bank, wanted: Order
 
 
 @get(f"{_POLICY}versions/{{version}}/", _READS, tag="approvals")
-async def get_policy_version(member: CustomerCaller, bank: Bank, version: int) -> Policy:
+async def get_policy_version(member: CustomerCaller, bank: Bank, version: str) -> Policy:
     """Get policy version."""
-    return _shown(await get_policy(bank.pool, member.customer_id, version))
+    number = int(version) if re.fullmatch(r"[0-9]{1,9}", version) else 0
+    return _shown(await get_policy(bank.pool, member.customer_id, number))
 
 
 @put(_POLICY, _WRITES, tag="approvals", status=202)

@@ -165,7 +165,7 @@ async def load_parties(
         payees[row["counterparty_id"]] = _payee_of(row), et_date(row["created_at"])
     initiators = {
         row["member_id"]: InitiatorFacts(
-            id=str(row["member_id"]), kind=row["kind"], roles=(row["role"],) if row["active"] else ()
+            id=str(row["member_id"]), kind=row["kind"], roles=[row["role"]] if row["active"] else []
         )
         for row in await conn.fetch(_INITIATORS, customer_id, list(members))
     }
