@@ -67,6 +67,7 @@ ROWS_BY_STATE = {
     "approval_rule": ("true",),
     "dual_control": ("true",),
     "batch": ("true",),
+    "policy": ("true",),
 }
 NOBODY = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role": "VIEWER"}
 
@@ -98,6 +99,8 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     await confirm(await ask(RULES, rule | {"name": "Others"}))
     await confirm((await customer_desk.ask("DELETE", f"{RULES}{gone}/", status=202)).json())
     await ask(RULES, rule)
+    policy = {"document": {"rules": []}}
+    await confirm((await customer_desk.ask("PUT", "/api/v1/policy/", policy, status=202)).json())
     (_, done), (_, failed) = await transfer(), await transfer()
     for each in (done, failed):
         await decide(manager, each)

@@ -12,7 +12,8 @@ from billfold.approvals.policies.backtest import Backtest, run_backtest
 from billfold.approvals.routes import principal_of, render_authorization_requests
 from billfold.approvals.rules import text_of
 from billfold.approvals.schemas import AuthorizationRequest
-from billfold.approvals.store.policies import VERSIONS, find_policy, get_policy
+from billfold.approvals.store.policies import VERSIONS, find_policy
+from billfold.approvals.store.policies import get_policy as get_version
 from billfold.approvals.types import ApprovalRequirement
 from billfold.http.operations import get, post, put, with_scope
 from billfold.http.parameters import OrderedQuery, page_of
@@ -74,7 +75,7 @@ class TryPolicy(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @get(_POLICY, _READS, tag="approvals")
-async def get_current_policy(member: CustomerCaller, bank: Bank) -> Policy:
+async def get_policy(member: CustomerCaller, bank: Bank) -> Policy:
     """Get policy.
 
     Returns the version in force. 404 while the customer has no policy: then only approval rules decide.
@@ -99,7 +100,7 @@ async def list_policy_versions(member: CustomerCaller, bank: Bank, wanted: Order
 async def get_policy_version(member: CustomerCaller, bank: Bank, version: str) -> Policy:
     """Get policy version."""
     number = int(version) if re.fullmatch(r"[0-9]{1,9}", version) else 0
-    return _shown(await get_policy(bank.pool, member.customer_id, number))
+    return _shown(await get_version(bank.pool, member.customer_id, number))
 
 
 @put(_POLICY, _WRITES, tag="approvals", status=202)
@@ -114,7 +115,7 @@ async def propose_policy(member: CustomerCaller, bank: Bank, data: ProposePolicy
     document = data.document
     if document is None:
         assert data.restore_version is not None
-        earlier = await get_policy(bank.pool, member.customer_id, data.restore_version)
+        earlier = await get_version(bank.pool, member.customer_id, data.restore_version)
         document = msgspec.json.decode(earlier.document, type=PolicyDocument)
     with in_body("document"):
         check_document(document, text_of(document))
