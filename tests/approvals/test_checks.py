@@ -99,8 +99,8 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
     await confirm(await ask(RULES, rule | {"name": "Others"}))
     await confirm((await customer_desk.ask("DELETE", f"{RULES}{gone}/", status=202)).json())
     await ask(RULES, rule)
-    policy = {"document": {"rules": []}}
-    await confirm((await customer_desk.ask("PUT", "/api/v1/policy/", policy, status=202)).json())
+    proposed = await customer_desk.ask("PUT", "/api/v1/policy/", {"document": {"rules": []}}, status=202)
+    await confirm(proposed.json())
     (_, done), (_, failed) = await transfer(), await transfer()
     for each in (done, failed):
         await decide(manager, each)

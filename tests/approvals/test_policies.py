@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -36,7 +37,7 @@ DAMAGES = {
     ),
 }
 POLICY, BATCHES = "/api/v1/policy/", "/api/v1/batches/"
-ALLOW = {"rules": [], "tests": []}
+ALLOW: dict[str, list[Any]] = {"rules": [], "tests": []}
 
 
 def rule(name, when, **then):
