@@ -46,6 +46,11 @@ def _environment() -> Any:  # noqa: ANN401 - the library has no types
     return cel.NewEnv(config=cel.NewEnvConfigFromYaml(_CONFIG), variables=variables)
 
 
+def bind(facts: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the library has no types
+    """Return facts as all conditions of a decision read them, converted once."""
+    return _environment().Activation(facts)
+
+
 class CompiledCondition:
     """A condition, ready to be evaluated."""
 
@@ -62,10 +67,10 @@ class CompiledCondition:
         if kind != "BOOL":
             raise ConditionError(f"must be true or false, and is of type {kind}")
 
-    def holds(self, facts: Mapping[str, Any]) -> bool:
-        """Return whether it is true of facts. Raises ConditionError."""
+    def holds(self, bound: Any) -> bool:  # noqa: ANN401 - the library has no types
+        """Return whether it is true of facts that were bound. Raises ConditionError."""
         try:
-            value = self._expression.eval(data=facts).value()
+            value = self._expression.eval(bound).value()
         except (RuntimeError, TypeError, ValueError) as wrong:
             raise ConditionError(_message(str(wrong))) from None
         if isinstance(value, bool):

@@ -9,7 +9,7 @@ import msgspec
 
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.policies.expressions import CompiledCondition, ConditionError, facts_of
+from billfold.policies.expressions import CompiledCondition, ConditionError, bind, facts_of
 from billfold.policies.types import (
     DOCUMENT_MAX,
     Expected,
@@ -35,12 +35,12 @@ class CompiledPolicy(NamedTuple):
         The first rule that refuses decides; else the one that requires the most approvals, of equals the first. A
         condition without a result refuses: nothing is paid that a policy could not decide about.
         """
-        found = ALLOWED
+        found, bound = ALLOWED, bind(facts) if self.rules else None
         for rule, condition in self.rules:
             try:
                 if isinstance(condition, ConditionError):
                     raise condition
-                if not condition.holds(facts):
+                if not condition.holds(bound):
                     continue
             except ConditionError as wrong:
                 reason = f"The policy rule {rule.name!r} cannot be decided: {wrong}."
