@@ -74,10 +74,11 @@ async def preview_batch(bank: Bank, customer_id: UUID, request_ids: Sequence[UUI
             if not each.is_series and approvals_in(reviews[each.request_id]) + 1 >= each.terms.required
         ]
         contents, settings = [content_of(each) for each in last], await load_payment_settings(conn, customer_id)
-        refused = None
+        runs: dict[UUID, DryRun | BillfoldError] = {}
         if settings.has_policy and contents:
-            refused = await find_refusals(bank, conn, customer_id, contents, approved=False)
-        runs = await run_in_order(bank, conn, contents, customer_id=customer_id, refused=refused)
+            runs |= await find_refusals(bank, conn, customer_id, contents, approved=False)
+            contents = [each for each in contents if each.request_id not in runs]
+        runs |= await run_in_order(bank, conn, contents, customer_id=customer_id)
         paid = [(each, run) for each in last if isinstance(run := runs[each.request_id], DryRun)]
         effects = {}
         for pocket_id in dict.fromkeys(request.pocket_id for request, _ in paid):

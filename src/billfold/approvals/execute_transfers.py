@@ -94,9 +94,9 @@ class ApprovedRequests:
         customers, requests = zip(*names, strict=True)
         ready = {}
         for row in await self._pool.fetch(_READY, uuid_array(customers), uuid_array(requests)):
-            customer_id, request_id, content, *settings, done = row
+            customer_id, request_id, text, *settings, done = row
             if not done:
-                content = transfer_orders.decode_content(content)
+                content = transfer_orders.decode_content(text)
                 found = ApprovedRequest(content, transfer_orders.PaymentSettings(*settings))
                 ready[customer_id, request_id] = found
         return [ready.get(name) for name in names]
@@ -123,7 +123,6 @@ REASONS: Final = {
     "nothing-to-move": NOTHING_TO_MOVE,
     "pocket-frozen": "ACCOUNT_UNAVAILABLE",
     "pocket-not-open": "ACCOUNT_UNAVAILABLE",
-    "policy-refused": POLICY_REFUSED,
     "sanction-screen-failed": SANCTION_SCREEN_FAILED,
 }
 """Refusal code -> reason why the transfer could not be executed; others: INVALID_TRANSFER."""
@@ -174,11 +173,11 @@ async def check_feasible(
     pass here: they are rejected on execution.
     """
     unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, customer_id)
-    refused = await find_refusals(bank, conn, customer_id, [content]) if approved and has_policy else {}
-    (made,) = await commands_for(
-        bank, conn, customer_id, contents=[content], unverified_wires=unverified_wires, refused=refused
-    )
-    if isinstance(made, BillfoldError):
+    if approved and has_policy:
+        for refusal in (await find_refusals(bank, conn, customer_id, [content])).values():
+            raise refusal
+    (made,) = await commands_for(bank, conn, customer_id, contents=[content], unverified_wires=unverified_wires)
+    if isinstance(made, NotFound):
         raise made
     found = await dry_run(conn, bank, made)
     if (refusal := _refusal_in(found)) is not None:
@@ -187,21 +186,14 @@ async def check_feasible(
 
 
 async def run_in_order(
-    bank: Bank,
-    conn: Connection,
-    contents: Sequence[RequestContent],
-    *,
-    customer_id: UUID,
-    refused: Mapping[UUID, Refused] | None = None,
+    bank: Bank, conn: Connection, contents: Sequence[RequestContent], *, customer_id: UUID
 ) -> dict[UUID, DryRun | BillfoldError]:
     """Return the effect of executing transfers now, one after the other, by their requests."""
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
-    made = await commands_for(
-        bank, conn, customer_id, contents=contents, unverified_wires=unverified_wires, refused=refused or {}
-    )
+    made = await commands_for(bank, conn, customer_id, contents=contents, unverified_wires=unverified_wires)
     found: dict[UUID, DryRun | BillfoldError] = {}
     for content, each in zip(contents, made, strict=True):
-        if isinstance(each, BillfoldError):
+        if isinstance(each, NotFound):
             found[content.request_id] = each
     commands = [each for each in made if isinstance(each, Command)]
     for command, run in zip(commands, await dry_run_in_order(conn, bank, commands), strict=True):
@@ -228,37 +220,37 @@ async def execute_in_order(bank: Bank, customer_id: UUID, request_ids: Sequence[
     found = [each for each in asked if each is not None]
     if not found or not bank.settings.execute_transfers:
         return
-    contents = [each.content for each in found]
     unverified_wires, has_policy = found[0].settings
-    refused = await find_refusals(bank, bank.pool, customer_id, contents) if has_policy else {}
+    contents = [each.content for each in found]
+    if has_policy:
+        contents = await _reject_refused(bank, customer_id, contents)
     made = await commands_for(
-        bank,
-        bank.pool,
-        customer_id,
-        contents=contents,
-        unverified_wires=unverified_wires,
-        approved=True,
-        refused=refused,
+        bank, bank.pool, customer_id, contents=contents, unverified_wires=unverified_wires, approved=True
     )
     submitted = (bank.engine.submit(each) for each in made if isinstance(each, Command))
     answers = iter(await asyncio.gather(*submitted, return_exceptions=True))
     failed: BaseException | None = None
     for content, each in zip(contents, made, strict=True):
         answer = next(answers) if isinstance(each, Command) else each
-        by: dict[str, object] = {}
         if isinstance(answer, Answer):
             code = answer.outcome.get("code")
         elif isinstance(answer, Refused | NotFound):
             code = answer.code
-            by = answer.facts if code == "policy-refused" else by
         else:  # the database is unavailable: the job runs again
             failed = answer
             continue
         if code is not None:
-            reason = REASONS.get(code, "INVALID_TRANSFER")
-            await reject_request(bank, customer_id, content.request_id, reason, **by)
+            await reject_request(bank, customer_id, content.request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
     if failed is not None:
         raise failed
+
+
+async def _reject_refused(bank: Bank, customer_id: UUID, contents: list[RequestContent]) -> list[RequestContent]:
+    """Return the requests that the policy in force allows; others are REJECTED."""
+    refused = await find_refusals(bank, bank.pool, customer_id, contents)
+    for request_id, refusal in refused.items():
+        await reject_request(bank, customer_id, request_id, POLICY_REFUSED, **refusal.facts)
+    return [each for each in contents if each.request_id not in refused]
 
 
 async def commands_for(
@@ -268,23 +260,20 @@ async def commands_for(
     *,
     contents: Sequence[RequestContent],
     unverified_wires: bool,
-    refused: Mapping[UUID, Refused],
     approved: bool = False,
-) -> list[Command | BillfoldError]:
+) -> list[Command | NotFound]:
     """Return the commands that execute requests; for approved ones, a refusal becomes the outcome.
 
-    An error stands for one that the policy has `refused`, and for one whose customer or counterparty no longer exists.
+    NotFound stands for one whose customer or counterparty no longer exists.
     """
     on_us = [each for each in contents if isinstance(each.transfer, transfer_orders.OnUsOrder)]
     customer = await find_customer(conn, customer_id) if on_us else None
     links = [(customer_id, each.pocket_id, key) for each in on_us if (key := each.counterparty_id) is not None]
     peers = dict(zip(links, await store.find_peers(conn, links), strict=True)) if links else {}
-    made: list[Command | BillfoldError] = []
+    made: list[Command | NotFound] = []
     for content in contents:
         order = content.transfer
         try:
-            if (refusal := refused.get(content.request_id)) is not None:
-                raise refusal
             if isinstance(order, transfer_orders.WireOrder):
                 command: Command = _wire_command(
                     customer_id, content, order, unverified_wires=unverified_wires, approved=approved
@@ -293,8 +282,8 @@ async def commands_for(
                 command = await _usdc_command(bank, conn, customer_id, content=content, approved=approved)
             else:
                 command = _on_us_command(customer, content, order, peers=peers, approved=approved)
-        except (NotFound, Refused) as wrong:
-            made.append(wrong)
+        except NotFound as gone:
+            made.append(gone)
         else:
             made.append(command)
     return made

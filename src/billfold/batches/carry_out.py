@@ -25,7 +25,7 @@ from billfold.batches.types import REUSED, ROWS_PER_PART, Batch, BatchRow, RowPr
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.platform.errors import BillfoldError, InvariantError, Refused
+from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
 from billfold.platform.ids import command_id
 
 BATCH_CALLER: Final = "batch"
@@ -172,17 +172,20 @@ async def _submit(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> dict[in
     async with bank.pool.acquire() as conn:
         unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, batch.customer_id)
         contents = [_content_of(row) for row in rows]
-        refused = {}
         if has_policy:
             origin = ApprovedList(batch.request_id, batch.member_id, batch.business_date, batch.created_at)
             refused = await find_refusals(bank, conn, batch.customer_id, contents, batch=origin)
-        made = await commands_for(
-            bank, conn, batch.customer_id, contents=contents, unverified_wires=unverified_wires, refused=refused
-        )
+            if refused:
+                return {
+                    row.row_no: RowProblem(code=wrong.code, detail=wrong.detail)
+                    for row, content in zip(rows, contents, strict=True)
+                    if (wrong := refused.get(content.request_id)) is not None
+                }
+        made = await commands_for(bank, conn, batch.customer_id, contents=contents, unverified_wires=unverified_wires)
     gone = {
         row.row_no: RowProblem(code=each.code, detail=each.detail)
         for row, each in zip(rows, made, strict=True)
-        if isinstance(each, BillfoldError)
+        if isinstance(each, NotFound)
     }
     parts = [each for each in made if isinstance(each, Command)]
     return gone or await submit_all_or_none(bank, rows, list_of(parts, BATCH_CALLER, batch, batch.customer_id))

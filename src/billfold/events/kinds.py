@@ -365,12 +365,9 @@ REQUEST_UPDATED = _for_customers(
     "A transfer request was made, approved, denied, cancelled, has expired, or could not be executed.",
     RequestPayload(transfer_request_id=_TRANSFER, status="PENDING"),
 )
-POLICY_PROPOSED = _for_customers(
-    "policy.proposed", "Another policy was proposed.", PolicyPayload(authorization_request_id=_OTHER, version=2)
-)
-POLICY_UPDATED = _for_customers(
-    "policy.updated", "Another policy is in force.", PolicyPayload(authorization_request_id=_OTHER, version=2)
-)
+_policy = PolicyPayload(authorization_request_id=_OTHER, version=2)
+POLICY_PROPOSED = _for_customers("policy.proposed", "Another policy was proposed.", _policy)
+POLICY_UPDATED = _for_customers("policy.updated", "Another policy is in force.", _policy)
 MEMBER_UPDATED = _for_customers(
     "team.member.updated",
     "The role or the status of a member was changed.",

@@ -337,14 +337,12 @@ def parse_uuid(source: str, name: str, text: str) -> UUID:
 
 
 @contextmanager
-def in_body(*below: str) -> Iterator[None]:
-    """Prefix the location of errors with `body` and the fields below it."""
+def in_body() -> Iterator[None]:
+    """Prefix the location of errors with `body`."""
     try:
         yield
     except InvalidInput as wrong:
-        raise InvalidInput(
-            FieldError(("body", *below, *each.loc), each.msg, each.type) for each in wrong.errors
-        ) from None
+        raise InvalidInput(FieldError(("body", *each.loc), each.msg, each.type) for each in wrong.errors) from None
 
 
 def instant_in_body(name: str, at: datetime) -> datetime:

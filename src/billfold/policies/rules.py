@@ -109,7 +109,7 @@ def run_tests(document: PolicyDocument, text: str) -> list[PolicyTestResult]:
 def check_document(document: PolicyDocument, text: str) -> None:
     """Raise InvalidInput for everything that is wrong with a document, with all of its tests that fail."""
     failed = [
-        FieldError(("tests", place), f"{each.name!r} fails: {_of(each)}", "value_error")
+        FieldError(("document", "tests", place), f"{each.name!r} fails: {_of(each)}", "value_error")
         for place, each in enumerate(run_tests(document, text))
         if not each.passed
     ]
@@ -125,21 +125,23 @@ def _of(result: PolicyTestResult) -> str:
 
 def _mistakes_in(document: PolicyDocument, text: str) -> Iterator[FieldError]:
     if len(text) > DOCUMENT_MAX:
-        yield FieldError((), f"has more than {DOCUMENT_MAX} characters as JSON", "too_long")
+        yield FieldError(("document",), f"has more than {DOCUMENT_MAX} characters as JSON", "too_long")
     yield from _repeated("rules", [each.name for each in document.rules])
     yield from _repeated("tests", [each.name for each in document.tests])
     for place, rule in enumerate(document.rules):
         if isinstance(wrong := _compiled(rule), ConditionError):
-            yield FieldError(("rules", place, "when"), str(wrong), "value_error")
+            yield FieldError(("document", "rules", place, "when"), str(wrong), "value_error")
         if isinstance(rule.then, Require):
             for at, role in enumerate(rule.then.roles):
                 if _MAY_APPROVE not in PERMISSIONS[role]:
                     yield FieldError(
-                        ("rules", place, "then", "roles", at), f"{role} does not include {_MAY_APPROVE}", "enum"
+                        ("document", "rules", place, "then", "roles", at),
+                        f"{role} does not include {_MAY_APPROVE}",
+                        "enum",
                     )
 
 
 def _repeated(field: str, names: Iterable[str]) -> Iterator[FieldError]:
     for name, times in Counter(names).items():
         if times > 1:
-            yield FieldError((field,), f"has the name {name!r} {times} times", "value_error")
+            yield FieldError(("document", field), f"has the name {name!r} {times} times", "value_error")

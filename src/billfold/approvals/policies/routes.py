@@ -117,7 +117,7 @@ async def propose_policy(member: CustomerCaller, bank: Bank, data: ProposePolicy
         assert data.restore_version is not None
         earlier = await get_version(bank.pool, member.customer_id, data.restore_version)
         document = msgspec.json.decode(earlier.document, type=PolicyDocument)
-    with in_body("document"):
+    with in_body():
         check_document(document, text_of(document))
     current = await find_policy(bank.pool, member.customer_id)
     change = {
@@ -136,7 +136,7 @@ async def check_policy(member: CustomerCaller, bank: Bank, data: CheckPolicy) ->
 
     Checks the conditions of a document and runs its tests. Nothing is written.
     """
-    with in_body("document"):
+    with in_body():
         results = run_tests(data.document, text_of(data.document))
     return PolicyTestResults(passed=all(each.passed for each in results), items=results)
 
@@ -153,7 +153,7 @@ async def backtest_policy(member: CustomerCaller, bank: Bank, data: TryPolicy) -
     if not this_month.replace(year=this_month.year - 1) <= month <= this_month:
         raise InvalidInput.at("body", "month", msg="must be within the last year")
     text = text_of(data.document)
-    with in_body("document"):
+    with in_body():
         run_tests(data.document, text)
     current = await find_policy(bank.pool, member.customer_id)
     in_force = CompiledPolicy(()) if current is None else compile_policy(current.document)

@@ -1,6 +1,6 @@
 """Policies as stored, what they require of requests, and why they refuse to execute them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
@@ -180,10 +180,7 @@ async def find_refusals(
         decided = policy.decide(content, rows[key]["member_id"] if key in rows else next(iter(members), customer_id))
         reason = decided.reason
         if reason is None and approved:
-            approvers = given.get(key, {})
-            enough = sum(not decided.roles or not roles.isdisjoint(decided.roles) for roles in approvers.values())
-            if enough < decided.approvals:
-                reason = _missing(decided, enough)
+            reason = _find_missing(decided, given[key].values())
         if reason is None:
             policy.count(content)
         else:
@@ -191,7 +188,11 @@ async def find_refusals(
     return found
 
 
-def _missing(decided: PolicyDecision, given: int) -> str:
+def _find_missing(decided: PolicyDecision, approvers: Iterable[set[str]]) -> str | None:
+    """Return which approvals a policy requires beyond those of persons with these roles."""
+    given = sum(not decided.roles or not roles.isdisjoint(decided.roles) for roles in approvers)
+    if given >= decided.approvals:
+        return None
     roles = f" by {' or '.join(decided.roles)}" if decided.roles else ""
     return (
         f"The policy rule {decided.rule!r} now requires {decided.approvals} approvals{roles}, and {given} of them were "
