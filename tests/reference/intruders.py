@@ -27,7 +27,7 @@ UNREPEATED = OPEN | {"-"}
 """What has no key, and what is no operation's example."""
 OF_NOBODY = {"sandbox_webhook", "sandbox_task", "sandbox_tasks", "set_notification_audience", "list_event_types"}
 OF_NOBODY |= {"get_policy", "get_policy_version"}
-"""What names things of nobody: examples, people who may not exist, tasks of a sandbox, numbers of one's own versions."""
+"""What names things of nobody: examples, people who may not exist, tasks of a sandbox, own versions."""
 BY_ROW = {"create_batch", "preview_batch"}
 """What names the objects of others in rows, each of which says that it does not exist; tested in tests/batches."""
 BY_FILTER = {("partner", "list_on_us_transfers")}

@@ -174,8 +174,8 @@ async def check_feasible(
     """
     unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, customer_id)
     if approved and has_policy:
-        for refusal in (await find_refusals(bank, conn, customer_id, [content])).values():
-            raise refusal
+        for refused in (await find_refusals(bank, conn, customer_id, [content])).values():
+            raise refused
     (made,) = await commands_for(bank, conn, customer_id, contents=[content], unverified_wires=unverified_wires)
     if isinstance(made, NotFound):
         raise made

@@ -39,7 +39,7 @@ class Require(
 
 
 class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What follows for payments of which a condition in CEL holds."""
+    """A rule: the decision about payments of which a condition in CEL holds."""
 
     name: Name
     when: Condition
@@ -69,7 +69,7 @@ class PocketFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class InitiatorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """Who requests the payment: a `PERSON` or a `SERVICE_USER`, with the roles of now; none if no longer active."""
+    """The member who requests the payment: a `PERSON` or a `SERVICE_USER`, with the roles of now; none if no longer active."""
 
     id: Text = ""
     kind: Literal["PERSON", "SERVICE_USER"] = "PERSON"
@@ -98,7 +98,7 @@ class PaymentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What the customer paid to others, or requested to, on the business day and in its month, before this payment."""
+    """The amounts that the customer paid to others, or requested to, on the business day and in its month, before this payment."""
 
     today_cents: Whole = 0
     today_count: Whole = 0
