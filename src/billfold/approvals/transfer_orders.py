@@ -98,7 +98,7 @@ class UsdcOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
 
 
 class PaymentSettings(NamedTuple):
-    """The settings of payments: whether wires of a customer may go to unverified counterparties, and whether it has a policy."""
+    """The settings of a customer: wires may go to unverified counterparties, and it has a policy."""
 
     unverified_wires: bool
     has_policy: bool

@@ -69,7 +69,7 @@ class PocketFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class InitiatorFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """The member who requests the payment: a `PERSON` or a `SERVICE_USER`, with the roles of now; none if no longer active."""
+    """The member who requests the payment: a `PERSON` or a `SERVICE_USER`, with the roles of now."""
 
     id: Text = ""
     kind: Literal["PERSON", "SERVICE_USER"] = "PERSON"
@@ -98,7 +98,7 @@ class PaymentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """The amounts that the customer paid to others, or requested to, on the business day and in its month, before this payment."""
+    """The amounts paid to others, or requested, on the business day and in its month before this payment."""
 
     today_cents: Whole = 0
     today_count: Whole = 0

@@ -36,7 +36,7 @@ SELECT request_id, content, member_id, business_date, created_at, written_no, re
 
 
 class TriedDecision(msgspec.Struct, kw_only=True):
-    """What a policy decides about a payment, and its rule; null if none applies."""
+    """The decision of a policy about a payment, and its rule; null if none applies."""
 
     decision: Annotated[str, one_of("ALLOW", "REFUSE", "REQUIRE")]
     rule: str | None
