@@ -68,7 +68,7 @@ _WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 
 @dataclass(slots=True)
 class Usage:
-    """The amounts paid or requested on a business day and in its month, in all and `by_payee` of the payees of interest.
+    """The amounts paid or requested on a business day and in its month, in all and `by_payee` of interest.
 
     Each is the cents and the number of the day, and those of the month.
     """
