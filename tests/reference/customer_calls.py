@@ -247,6 +247,7 @@ async def _play_approvals(r, other, pocket):
         second = order | {"id": str(number(2202))}
         two = (await r.post("-", path, {"transfer": second, "reviewers": []}))["id"]
     await _play_rules(r, other)
+    await _play_policy(r, other)
     await r.get("get_transfer_request", one)
     await r.delete("cancel_transfer_request", f"{path}{two}/")
     await r.get("list_transfer_requests", path)
@@ -302,3 +303,29 @@ async def _play_rules(r, other):
     await r.get("list_approval_rules", rules)
     r.name((await r.patch("update_approval_rule", rule, {"required_approvals": 2, "enabled": False}))["id"])
     r.name((await r.delete("delete_approval_rule", rule))["id"])
+
+
+async def _play_policy(r, other):
+    """Check a policy, try it on the payments of the month, propose it, and have `other` approve it."""
+    policy = f"{V1}/policy/"
+    weekend = {
+        "name": "no wires at weekends",
+        "when": "payment.rail == 'WIRE' && payment.at.weekday in ['SAT', 'SUN']",
+        "then": {"decision": "REFUSE", "reason": "Wires are sent on weekdays."},
+    }
+    saturday = {
+        "name": "a wire on Saturday",
+        "payment": {"rail": "WIRE", "at": {"weekday": "SAT"}},
+        "expect": {"decision": "REFUSE"},
+    }
+    body = {"document": {"rules": [weekend], "tests": [saturday]}}
+    await r.post("check_policy", f"{policy}checks/", body)
+    everything = weekend | {"name": "ask twice", "when": "true", "then": {"decision": "REQUIRE", "approvals": 2}}
+    await r.post("backtest_policy", f"{policy}backtests/", {"document": {"rules": [everything]}})
+    asked = await r.play("propose_policy", "PUT", policy, body)
+    r.name(asked["id"])
+    with r.at(other):
+        await r.patch("-", f"{V1}/authorization-requests/{asked['id']}/status/", {"status": "APPROVED"})
+    await r.get("get_policy", policy)
+    await r.get("list_policy_versions", f"{policy}versions/")
+    await r.get("get_policy_version", f"{policy}versions/1/")

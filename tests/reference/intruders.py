@@ -26,7 +26,8 @@ UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file", "u
 UNREPEATED = OPEN | {"-"}
 """What has no key, and what is no operation's example."""
 OF_NOBODY = {"sandbox_webhook", "sandbox_task", "sandbox_tasks", "set_notification_audience", "list_event_types"}
-"""What names things of nobody: examples, people who may not exist, tasks of a whole sandbox."""
+OF_NOBODY |= {"get_policy", "get_policy_version"}
+"""What names things of nobody: examples, people who may not exist, tasks of a sandbox, own versions."""
 BY_ROW = {"create_batch", "preview_batch"}
 """What names the objects of others in rows, each of which says that it does not exist; tested in tests/batches."""
 BY_FILTER = {("partner", each) for each in ("list_on_us_transfers", "list_reversal_requests", "list_card_disputes")}

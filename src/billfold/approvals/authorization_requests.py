@@ -16,10 +16,13 @@ import msgspec
 
 from billfold.approvals import rules, types
 from billfold.approvals.store.approval_rules import find_rule, insert, put_rule, remove_rule, update
+from billfold.approvals.store.policies import find_policy
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS, RequestKind, RequestType
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
 from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
+from billfold.events import kinds
+from billfold.events.changes import job_of, report
 from billfold.events.notifications import notify
 from billfold.events.webhooks.subscriptions import disable_subscriptions
 from billfold.identity.members import store
@@ -33,6 +36,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault, associated_data, is_sealed_text
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import Refused
+from billfold.policies.types import PolicyDocument
 
 REASON: Final = "customer-not-open"
 """The reason recorded with canceled requests and disabled subscriptions."""
@@ -120,11 +124,13 @@ def _field_aad(customer_id: UUID, request_id: UUID, field: str) -> bytes:
     return associated_data("authorization_request", f"content.{field}", request_id, tenant_id=customer_id)
 
 
+POLICY_CHANGE: Final = "policy.update"
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {
     "approval_rule.create": "a new approval rule",
     "approval_rule.update": "another approval rule in the place of one",
     "approval_rule.delete": "the end of an approval rule",
+    POLICY_CHANGE: "another policy",
     "member.invite": "an invitation into the team",
     "member.reinvite": "an invitation into the team, after one that has expired",
     "member.update": "another role or status of a member",
@@ -170,6 +176,7 @@ async def request_change(
         )
         made = await AUTHORIZATION_REQUESTS.get(audited_action.conn, by.customer_id, request_id, now=by.now)
         await AUTHORIZATION_REQUESTS.schedule_next(audited_action.conn, made, now=by.now)
+        await _report_policy(audited_action.conn, made, by.now)
         await _notify_security_alert(
             audited_action, by, f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it."
         )
@@ -257,17 +264,17 @@ async def _record_decision(
     if status == "PENDING":
         return
     await AUTHORIZATION_REQUESTS.move(audited_action, change, status, now=now)
-    if status == "APPROVED" and change.action in RULE_CHANGES:
-        await _change_rule(audited_action, vault, change, now=now)
+    await _report_policy(audited_action.conn, change, now)
+    if status == "APPROVED" and (change.action == POLICY_CHANGE or change.action in RULE_CHANGES):
+        await check_requester(audited_action.conn, vault, change, needs="approval_rules.write", now=now)
+        apply = _change_policy if change.action == POLICY_CHANGE else _change_rule
+        await apply(audited_action, change, now=now)
         key = (change.customer_id, change.request_id)
         await update(audited_action, AUTHORIZATION_REQUESTS.table, *key, where="applied_at IS NULL", applied_at=now)
         await scheduler.cancel(audited_action.conn, types.APPLY_AUTHORIZATION_REQUEST, change.request_id)
 
 
-async def _change_rule(
-    audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, now: datetime
-) -> None:
-    await check_requester(audited_action.conn, vault, change, needs="approval_rules.write", now=now)
+async def _change_rule(audited_action: AuditedAction, change: AuthorizationRequestRow, *, now: datetime) -> None:
     content = msgspec.json.decode(change.content)["change"]
     rule = msgspec.convert(content["rule"], types.Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
@@ -277,6 +284,43 @@ async def _change_rule(
         await remove_rule(audited_action, change.customer_id, rule.rule_id)
     else:
         await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
+
+
+async def _change_policy(audited_action: AuditedAction, change: AuthorizationRequestRow, *, now: datetime) -> None:
+    """Put a proposed document in force as the next version, if it was proposed for the one in force."""
+    content = msgspec.json.decode(change.content)["change"]
+    current = await find_policy(audited_action.conn, change.customer_id)
+    version = 0 if current is None else current.version
+    document = rules.text_of(msgspec.convert(content["document"], PolicyDocument))
+    made = content["replaces"] == version and await insert(
+        audited_action,
+        "policy",
+        customer_id=change.customer_id,
+        version=version + 1,
+        document=document,
+        content_hash=rules.hash_of(document),
+        request_id=change.request_id,
+        member_id=change.member_id,
+        created_at=now,
+    )
+    if not made:
+        raise Refused("content-changed", "The policy has changed since the request. Send a new request.")
+
+
+async def _report_policy(conn: Connection, change: AuthorizationRequestRow, now: datetime) -> None:
+    if change.action == POLICY_CHANGE:
+        await scheduler.schedule(conn, [job_of(types.REPORT_POLICY, change.request_id, change.customer_id, now)])
+
+
+async def report_policy(bank: Bank, job: ScheduledJob) -> None:
+    """Raise the event of a proposed policy, or of one that is in force now."""
+    assert job.customer_id is not None
+    found = await AUTHORIZATION_REQUESTS.get(bank.pool, job.customer_id, job.object_id, now=await bank.now())
+    kind = kinds.POLICY_PROPOSED if found.status == "PENDING" else kinds.POLICY_UPDATED
+    if found.status in {"PENDING", "APPROVED"}:
+        version = msgspec.json.decode(found.content)["change"]["replaces"] + 1
+        payload = kinds.PolicyPayload(authorization_request_id=found.request_id, version=version)
+        await report(bank, job, kind, payload)
 
 
 async def _notify_security_alert(audited_action: AuditedAction, by: Actor, text: str) -> None:

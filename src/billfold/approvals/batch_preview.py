@@ -11,9 +11,10 @@ from uuid import UUID
 from billfold.accounts.pockets import store
 from billfold.approvals.execute_transfers import run_in_order
 from billfold.approvals.rules import approvals_in
+from billfold.approvals.store.policies import find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import reviews_of
-from billfold.approvals.transfer_orders import RequestContent, content_of
+from billfold.approvals.transfer_orders import RequestContent, content_of, load_payment_settings
 from billfold.approvals.transfer_preview import PreviewedTransfer, TransferPreview, preview_of_run, render_preview
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.bank import Bank
@@ -72,7 +73,12 @@ async def preview_batch(bank: Bank, customer_id: UUID, request_ids: Sequence[UUI
             for each in requests
             if not each.is_series and approvals_in(reviews[each.request_id]) + 1 >= each.terms.required
         ]
-        runs = await run_in_order(bank, conn, [content_of(each) for each in last], customer_id=customer_id)
+        contents, settings = [content_of(each) for each in last], await load_payment_settings(conn, customer_id)
+        runs: dict[UUID, DryRun | BillfoldError] = {}
+        if settings.has_policy and contents:
+            runs |= await find_refusals(bank, conn, customer_id, contents, approved=False)
+            contents = [each for each in contents if each.request_id not in runs]
+        runs |= await run_in_order(bank, conn, contents, customer_id=customer_id)
         paid = [(each, run) for each in last if isinstance(run := runs[each.request_id], DryRun)]
         effects = {}
         for pocket_id in dict.fromkeys(request.pocket_id for request, _ in paid):

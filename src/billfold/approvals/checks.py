@@ -98,6 +98,19 @@ SELECT r.customer_id, r.batch_id, r.row_no
         AND r.amount::text = coalesce(r.content ->> 'amount_usdc',
                                       r.content #>> '{{transfer,amount,amount_usdc}}')) IS NOT TRUE
 """
+_POLICY_NOT_APPROVED = """
+SELECT p.customer_id, p.version
+  FROM policy p LEFT JOIN authorization_request q ON q.customer_id = p.customer_id AND q.request_id = p.request_id
+ WHERE (q.status = 'APPROVED' AND q.applied_at IS NOT NULL AND q.action = 'policy.update'
+        AND q.content::jsonb #> '{change,document}' = p.document::jsonb
+        AND (q.content #>> '{change,replaces}')::int = p.version - 1
+        AND p.content_hash = sha256(convert_to(p.document, 'UTF8'))) IS NOT TRUE
+"""
+_UNKNOWN_POLICY = """
+SELECT q.customer_id, q.request_id
+  FROM transfer_request q LEFT JOIN policy p ON p.customer_id = q.customer_id AND p.version = q.policy_version
+ WHERE q.policy_version IS NOT NULL AND p.version IS NULL
+"""
 _TABLES = ("transfer_request", "authorization_request", "batch")
 CHECKS = (
     *(
@@ -116,6 +129,8 @@ CHECKS = (
     Check("transfer_request", "it is not among the rows that its batch was approved for", _NOT_OF_BATCH),
     Check("command", "its batch is not approved", _BATCH_NOT_APPROVED),
     Check("batch_row", "its content is not that of its batch", _NOT_IN_BATCH),
+    Check("policy", "it is not the document that was approved", _POLICY_NOT_APPROVED),
+    Check("transfer_request", "its policy has no such version", _UNKNOWN_POLICY),
     Check("review", "the reviewer is the requester", _SELF_REVIEWED),
     Check("review", "the reviewer was not eligible when the request was made", _LATER_REVIEWER),
     Check("review", "the audit log has no entry of this review", _NOT_AUDITED),

@@ -16,6 +16,7 @@ from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.accounts.holds.schemas import named
 from billfold.approvals import transfer_orders, types
+from billfold.approvals.store.policies import find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.ledger import scheduler
@@ -64,16 +65,17 @@ WITH q AS MATERIALIZED (
    WHERE q.type NOT IN ('WIRE', 'USDC')
 )
 SELECT customer_id, request_id, content, 'unverified_wires' = ANY(customer_features(customer_id)),
+       EXISTS (SELECT 1 FROM policy p WHERE p.customer_id = q.customer_id),
        EXISTS (SELECT 1 FROM done WHERE done.request_id = q.request_id)
   FROM q
 """
 
 
 class ApprovedRequest(NamedTuple):
-    """A request to execute; `unverified_wires` allows an unverified counterparty."""
+    """A request to execute."""
 
     content: RequestContent
-    unverified_wires: bool
+    settings: transfer_orders.PaymentSettings
 
 
 class ApprovedRequests:
@@ -98,9 +100,10 @@ class ApprovedRequests:
         customers, requests = zip(*names, strict=True)
         ready = {}
         for row in await self._pool.fetch(_READY, uuid_array(customers), uuid_array(requests)):
-            customer_id, request_id, content, unverified_wires, done = row
+            customer_id, request_id, text, *settings, done = row
             if not done:
-                found = ApprovedRequest(transfer_orders.decode_content(content), unverified_wires)
+                content = transfer_orders.decode_content(text)
+                found = ApprovedRequest(content, transfer_orders.PaymentSettings(*settings))
                 ready[customer_id, request_id] = found
         return [ready.get(name) for name in names]
 
@@ -112,6 +115,7 @@ class ApprovedRequests:
 CALLER: Final = "transfer-request"
 """The caller of the command that executes a request; its key is the request's id."""
 INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
+POLICY_REFUSED: Final = "POLICY_REFUSED"
 
 _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 """A customer, the Pocket that is paid, and the network addresses of both Pockets."""
@@ -151,26 +155,33 @@ def commands_of(request: types.TransferRequest) -> tuple[UUID, ...]:
     return tuple(command_id(each, request.request_id) for each in callers)
 
 
-async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason: str) -> None:
-    """Record permanently why an approved request could not be executed."""
+async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason: str, **by: object) -> None:
+    """Record permanently why an approved request could not be executed, and by which rule of a policy."""
     await TRANSFER_REQUESTS.update_by_bank(
         bank,
         customer_id,
         request_id,
         verb="rejected",
         where="status = 'APPROVED' AND reason IS NULL",
-        details={"reason": reason},
+        details={"reason": reason, **by},
         reason=reason,
+        **by,
         updated_at=await bank.now(),
     )
 
 
-async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID) -> DryRun:
+async def check_feasible(
+    bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID, approved: bool = False
+) -> DryRun:
     """Return the effect of executing a transfer now. Raises Refused as the execution does.
 
-    Amounts that the sandbox rejects pass here: they are rejected on execution.
+    One that was `approved` meets the policy in force, which a new one has met before. Amounts that the sandbox rejects
+    pass here: they are rejected on execution.
     """
-    unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
+    unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, customer_id)
+    if approved and has_policy:
+        for refused in (await find_refusals(bank, conn, customer_id, [content])).values():
+            raise refused
     (made,) = await commands_for(bank, conn, customer_id, contents=[content], unverified_wires=unverified_wires)
     if isinstance(made, NotFound):
         raise made
@@ -215,9 +226,12 @@ async def execute_in_order(bank: Bank, customer_id: UUID, request_ids: Sequence[
     found = [each for each in asked if each is not None]
     if not found or not bank.settings.execute_transfers:
         return
+    unverified_wires, has_policy = found[0].settings
     contents = [each.content for each in found]
+    if has_policy:
+        contents = await _reject_refused(bank, customer_id, contents)
     made = await commands_for(
-        bank, bank.pool, customer_id, contents=contents, unverified_wires=found[0].unverified_wires, approved=True
+        bank, bank.pool, customer_id, contents=contents, unverified_wires=unverified_wires, approved=True
     )
     submitted = (bank.engine.submit(each) for each in made if isinstance(each, Command))
     answers = iter(await asyncio.gather(*submitted, return_exceptions=True))
@@ -235,6 +249,14 @@ async def execute_in_order(bank: Bank, customer_id: UUID, request_ids: Sequence[
             await reject_request(bank, customer_id, content.request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
     if failed is not None:
         raise failed
+
+
+async def _reject_refused(bank: Bank, customer_id: UUID, contents: list[RequestContent]) -> list[RequestContent]:
+    """Return the requests that the policy in force allows; others are REJECTED."""
+    refused = await find_refusals(bank, bank.pool, customer_id, contents)
+    for request_id, refusal in refused.items():
+        await reject_request(bank, customer_id, request_id, POLICY_REFUSED, **refusal.facts)
+    return [each for each in contents if each.request_id not in refused]
 
 
 async def commands_for(

@@ -16,6 +16,7 @@ from billfold.approvals.types import (
 )
 from billfold.identity.users.rules import PERMISSIONS, Action, Confirmation, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
+from billfold.policies.types import PolicyDecision
 
 REQUEST_LIFETIME = timedelta(days=7)
 """Lifetime of a request, by the bank's clock."""
@@ -170,6 +171,8 @@ def may_review(terms: ApprovalRequirement, member_id: UUID, role: Role, *, needs
         role_then = terms.candidates.get(member_id)
         if role_then is None or (terms.ordered and terms.roles and role_then != role):
             return False
+    if terms.policy_roles and role not in terms.policy_roles:
+        return False
     return not (terms.roles or terms.ids) or role in terms.roles or member_id in terms.ids
 
 
@@ -233,7 +236,7 @@ def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, appro
 
     Raises Refused `approval-out-of-order`.
     """
-    if not terms.ordered:
+    if not terms.ordered or approvals >= len(terms.ids or terms.roles):  # a policy may ask for more of them
         return
     awaited: object = terms.ids[approvals] if terms.ids else terms.roles[approvals]
     if awaited not in {member_id, role}:
@@ -250,11 +253,10 @@ def find_blocker(terms: ApprovalRequirement, able: Mapping[UUID, Role], *, appro
     `approvals` have been given already, `able` are the members who may still review.
     """
     missing = terms.required - approvals
+    enough = missing <= len(able)
     if terms.ordered:
         awaited: Iterable[object] = terms.ids[approvals:] or terms.roles[approvals:]
-        enough = not Counter(awaited) - Counter(list(able) if terms.ids else able.values())
-    else:
-        enough = missing <= len(able)
+        enough = enough and not Counter(awaited) - Counter(list(able) if terms.ids else able.values())
     if enough:
         return None
     order = " in its order" if terms.ordered else ""
@@ -272,7 +274,27 @@ def find_requester_blocker(role: Role | None) -> str | None:
 
 
 def _rule_of(terms: ApprovalRequirement) -> str:
+    if terms.policy_rule:
+        return f"The policy rule {terms.policy_rule!r}"
     return f"The rule {terms.rule_name!r}" if terms.rule_name else "The default rule"
+
+
+def tighten(terms: ApprovalRequirement, found: PolicyDecision, version: int) -> ApprovalRequirement:
+    """Return the requirement of a rule with what a policy decided: each approval must meet both.
+
+    Raises Refused `policy-refused`.
+    """
+    if found.reason is not None:
+        raise policy_refusal(found.reason, version, found.rule)
+    named = {"policy_version": version, "policy_rule": found.rule, "policy_roles": found.roles}
+    if not terms.required and found.approvals:  # what the rule says about approvers applied to none
+        named |= {"roles": (), "ids": (), "ordered": False}
+    return msgspec.structs.replace(terms, required=max(terms.required, found.approvals), **named)
+
+
+def policy_refusal(reason: str, version: int, rule: str | None) -> Refused:
+    """Return the refusal of a payment by a policy."""
+    return Refused("policy-refused", reason, policy_version=version, policy_rule=rule)
 
 
 def approvals_in(reviews: Iterable[approval_types.ReviewRow]) -> int:

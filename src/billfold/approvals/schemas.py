@@ -162,7 +162,7 @@ class ShownTransferRequest(ShownNote, kw_only=True):
 
     `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while someone can. A
     series has a `schedule`; each of its runs is a request with its `series_id` and, as `run_on`, the day of the rule,
-    and each row of a batch one with its `batch_id`.
+    and each row of a batch one with its `batch_id`. `policy_rule` is the rule of the policy in force then that decided.
     """
 
     id: UUID
@@ -183,6 +183,8 @@ class ShownTransferRequest(ShownNote, kw_only=True):
     series_id: UUID | None
     run_on: date | None
     batch_id: UUID | None
+    policy_version: int | None
+    policy_rule: str | None
     object_type: Literal["TransferRequest"] = "TransferRequest"
 
 
@@ -241,6 +243,8 @@ def render_request(row: TransferRequest, details: RequestDetails) -> ShownTransf
         series_id=row.series_id,
         run_on=row.run_on,
         batch_id=row.batch_id,
+        policy_version=row.policy_version,
+        policy_rule=row.policy_rule,
         **render_shared(row, details.state),
     )
 

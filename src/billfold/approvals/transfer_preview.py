@@ -54,7 +54,7 @@ async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by:
         if by is not None:
             await check_unused(conn, by, content)
             async with conn.transaction():
-                terms = await required_approvals(conn, by, content)
+                terms = await required_approvals(bank, conn, by, content)
         async with conn.transaction(isolation="repeatable_read", readonly=True):
             run = await check_feasible(bank, conn, content, customer_id=customer_id)
             stored = await store.get_pocket(conn, customer_id, content.pocket_id)
@@ -135,11 +135,13 @@ class PreviewedBalance(msgspec.Struct, kw_only=True):
 
 
 class RequiredApproval(msgspec.Struct, kw_only=True):
-    """The approvals that the transfer would need, the rule (null: the default), and the eligible approvers."""
+    """The approvals that the transfer would need, by which rule (null: the default), and the eligible approvers."""
 
     required_approvals: int
     approval_rule_id: UUID | None
     approval_rule_name: str | None
+    policy_version: int | None
+    policy_rule: str | None
     ordered: bool
     approvers: list[DualAuthUser]
 
@@ -198,6 +200,8 @@ def render_approval(terms: ApprovalRequirement, members: Mapping[UUID, Reviewer]
         required_approvals=terms.required,
         approval_rule_id=terms.rule_id,
         approval_rule_name=terms.rule_name,
+        policy_version=terms.policy_version,
+        policy_rule=terms.policy_rule,
         ordered=terms.ordered,
         approvers=[render_person(members[each]) for each in terms.candidates or () if each in members],
     )

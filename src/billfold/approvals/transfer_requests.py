@@ -13,7 +13,8 @@ from msgspec import UNSET
 
 from billfold.approvals import execute_transfers, rules
 from billfold.approvals.store import reviews
-from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
+from billfold.approvals.store.approval_rules import insert, update
+from billfold.approvals.store.policies import requirement_for
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
 from billfold.approvals.types import (
@@ -118,7 +119,9 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
         if status == "APPROVED":
             await _check_id(conn, request_id)
             if not found.is_series:
-                await execute_transfers.check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
+                await execute_transfers.check_feasible(
+                    bank, conn, content_of(found), customer_id=by.customer_id, approved=True
+                )
         if status != "PENDING":
             await TRANSFER_REQUESTS.move(audited_action, found, status, now=by.now)
         more = " More approvals are needed." if status == "PENDING" else ""
@@ -183,6 +186,8 @@ def _content_columns(by: Actor, content: RequestContent, terms: ApprovalRequirem
         "content_hash": rules.hash_of(text),
         "reviewers": content.reviewers,
         "rule_id": terms.rule_id,
+        "policy_version": terms.policy_version,
+        "policy_rule": terms.policy_rule,
         "terms": rules.text_of(terms),
         "business_date": by.business_date,
         "status": status,
@@ -212,7 +217,7 @@ async def _required_approvals(
     bank: Bank, by: Actor, content: RequestContent, *, conn: Connection
 ) -> tuple[ApprovalRequirement, Status]:
     """Return the approvals that a request requires, and its initial status."""
-    terms = await required_approvals(conn, by, content)
+    terms = await required_approvals(bank, conn, by, content)
     if terms.required:
         return terms, "PENDING"
     if content.schedule is UNSET:
@@ -220,21 +225,14 @@ async def _required_approvals(
     return terms, "APPROVED"
 
 
-async def required_approvals(conn: Connection, by: Actor, content: RequestContent) -> ApprovalRequirement:
+async def required_approvals(bank: Bank, conn: Connection, by: Actor, content: RequestContent) -> ApprovalRequirement:
     """Return the approvals that a request requires, with the members who can give them.
 
-    Raises InvalidInput at `reviewers`, Refused `approval-impossible`, `amount-not-allowed`.
+    Raises InvalidInput at `reviewers`, Refused `approval-impossible`, `amount-not-allowed`, `policy-refused`.
     """
-    terms = await requirement_for_transfer(
-        conn,
-        by.customer_id,
-        type_=content.type,
-        amount=content.amount,
-        day=by.business_date,
-        request_id=content.request_id,
-    )
+    terms = await requirement_for(bank, conn, by, content)
     if not terms.required and content.must_be_approved is True:
-        terms = DEFAULT_REQUIREMENT
+        terms = msgspec.structs.replace(DEFAULT_REQUIREMENT, policy_version=terms.policy_version)
     return await with_candidates(conn, by, terms, reviewers=content.reviewers) if terms.required else terms
 
 

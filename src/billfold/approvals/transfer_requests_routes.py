@@ -101,7 +101,8 @@ _EXECUTION_ERRORS = (
     "transfer-not-reversible",
     "reversal-not-open",
 )
-_OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id")
+_POLICY = "policy-refused"
+_OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id", _POLICY)
 """Errors that mean the request, or its requester's rights, changed in the meantime."""
 _CONTENT_ERRORS = (
     *_EXECUTION_ERRORS,
@@ -118,7 +119,7 @@ STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 @post(
     _ALL,
     with_scope("transfers.write", "transfer-request-creations"),
-    refuses=(*_CONTENT_ERRORS, "rate-limited", "external-id-taken"),
+    refuses=(*_CONTENT_ERRORS, _POLICY, "rate-limited", "external-id-taken"),
 )
 async def create_transfer_request(
     member: CustomerCaller, bank: Bank, data: schemas.CreateTransferRequest
@@ -163,7 +164,7 @@ async def create_transfer_request(
 
 
 @post(f"/api/v1/customers/{{customer_id}}{_PREVIEW}", tag="transfers", status=200, refuses=_OF_PARTNER)
-@post(f"/api/v1{_PREVIEW}", WRITES, status=200, refuses=_CONTENT_ERRORS)
+@post(f"/api/v1{_PREVIEW}", WRITES, status=200, refuses=(*_CONTENT_ERRORS, _POLICY))
 async def preview_transfer(
     caller: Call, bank: Bank, customer_id: MaybeInPath, data: schemas.CreateTransferRequest
 ) -> TransferPreview:
@@ -259,7 +260,7 @@ async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: 
     return await read_transfer_request(member, bank, transfer_id)
 
 
-@patch(ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending", "external-id-taken"))
+@patch(ONE, WRITES, refuses=(*_CONTENT_ERRORS, _POLICY, "transfer-request-not-pending", "external-id-taken"))
 async def update_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: UUID, data: schemas.ChangeTransferRequest
 ) -> ShownTransferRequest:

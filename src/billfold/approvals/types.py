@@ -52,6 +52,7 @@ APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 RUN_SERIES: Final = "request.run"
 REPORT_SERIES: Final = "request.report"
 REPORT_TRANSFER_REQUEST: Final = "request.changed"
+REPORT_POLICY: Final = "policy.changed"
 """Kinds of scheduled jobs; the object is the request."""
 
 
@@ -101,7 +102,8 @@ class ApprovalRequirement(msgspec.Struct, frozen=True, kw_only=True):
     """The approvals that a request requires: its rule at the time of the request.
 
     `candidates` are the members who could approve then, in the role they had; nobody else can later. None for
-    requests of earlier releases, which did not record them.
+    requests of earlier releases, which did not record them. `policy_version` is that of the policy in force then,
+    `policy_rule` the rule of it that asked for approvals, each by a member with one of `policy_roles` if there are any.
     """
 
     rule_id: UUID | None = None
@@ -111,6 +113,9 @@ class ApprovalRequirement(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[UUID, ...] = ()
     ordered: bool = False
     candidates: dict[UUID, Role] | None = None
+    policy_version: int | None = None
+    policy_rule: str | None = None
+    policy_roles: tuple[Role, ...] = ()
 
 
 DEFAULT_REQUIREMENT = ApprovalRequirement()
@@ -167,7 +172,8 @@ class TransferRequest(StoredRequest, frozen=True, kw_only=True):
 
     `execution` and `reason` are those of the approved transfer, `paid` is the amount moved and `fee` the
     wire fee. A series has a state, the last of its days that was handled, and the time of the next; each of its runs
-    has its `series_id` and the day of the rule, and each row of a batch its `batch_id`.
+    has its `series_id` and the day of the rule, and each row of a batch its `batch_id`. The version of the policy and
+    the rule of it are those that decided about the request, or refused its execution.
     """
 
     type: TransferType
@@ -185,6 +191,8 @@ class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     series_id: UUID | None = None
     run_on: date | None = None
     batch_id: UUID | None = None
+    policy_version: int | None = None
+    policy_rule: str | None = None
 
     @property
     @override

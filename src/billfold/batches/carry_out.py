@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.store import find_payees
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_for, execute_in_order
 from billfold.approvals.series.worker import RUN_REASONS, bank_for
+from billfold.approvals.store.policies import ApprovedList, find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.types import Actor
@@ -169,8 +170,17 @@ async def _submit(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> dict[in
     if not rows:
         return {}
     async with bank.pool.acquire() as conn:
-        unverified_wires = await transfer_orders.allows_unverified_wires(conn, batch.customer_id)
+        unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, batch.customer_id)
         contents = [_content_of(row) for row in rows]
+        if has_policy:
+            origin = ApprovedList(batch.request_id, batch.member_id, batch.business_date, batch.created_at)
+            refused = await find_refusals(bank, conn, batch.customer_id, contents, batch=origin)
+            if refused:
+                return {
+                    row.row_no: RowProblem(code=wrong.code, detail=wrong.detail)
+                    for row, content in zip(rows, contents, strict=True)
+                    if (wrong := refused.get(content.request_id)) is not None
+                }
         made = await commands_for(bank, conn, batch.customer_id, contents=contents, unverified_wires=unverified_wires)
     gone = {
         row.row_no: RowProblem(code=each.code, detail=each.detail)

@@ -16,7 +16,8 @@ from billfold.accounts.pockets.store import list_by_id
 from billfold.approvals import rules as approval_rules
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.store import reviews
-from billfold.approvals.store.approval_rules import DailyCaps, insert, list_rules, requirement_under
+from billfold.approvals.store.approval_rules import insert
+from billfold.approvals.store.policies import requirements_for
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.types import Actor, ApprovalRequirement, Status, Verdict
@@ -74,7 +75,7 @@ async def request_batch(bank: Bank, by: Actor, customer: CustomerRow, new: NewBa
             audited_action.skip()
             return existing
         problems |= await find_taken(conn, by, contents)
-        terms = await requirements_of(conn, by, {n: each for n, each in contents.items() if n not in problems})
+        terms = await requirements_of(bank, conn, by, {n: each for n, each in contents.items() if n not in problems})
         problems |= {n: problem_from(each) for n, each in terms.items() if isinstance(each, BillfoldError)}
         require_rows(new.rows, problems, new.mode)
         kept = {n: each for n, each in terms.items() if not isinstance(each, BillfoldError)}
@@ -215,19 +216,14 @@ async def find_taken(conn: Connection, by: Actor, contents: Mapping[int, Request
 
 
 async def requirements_of(
-    conn: Connection, by: Actor, contents: Mapping[int, RequestContent]
+    bank: Bank, conn: Connection, by: Actor, contents: Mapping[int, RequestContent]
 ) -> dict[int, ApprovalRequirement | BillfoldError]:
     """Return the approvals that each row requires alone, after those before it have used their caps."""
-    ids = [each.request_id for each in contents.values()]
-    approval_rules_of = await list_rules(conn, by.customer_id)
-    caps = DailyCaps(conn, by.customer_id, by.business_date, except_for=ids)
-    found: dict[int, ApprovalRequirement | BillfoldError] = {}
-    for n, content in contents.items():
-        try:
-            found[n] = await requirement_under(approval_rules_of, caps, type_=content.type, amount=content.amount)
-        except Refused as refusal:
-            found[n] = Refused(refusal.code, refusal.detail, field="amount_usdc")
-    return found
+    found = await requirements_for(bank, conn, by, list(contents.values()))
+    return {
+        n: Refused(each.code, each.detail, field="amount_usdc") if isinstance(each, Refused) else each
+        for n, each in zip(contents, found, strict=True)
+    }
 
 
 async def requirement_of_all(

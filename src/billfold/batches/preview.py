@@ -51,7 +51,7 @@ async def preview(bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -
     async with bank.pool.acquire() as conn, conn.transaction():
         taken = await members.find_taken(conn, by, contents)
         contents = {n: each for n, each in contents.items() if n not in taken}
-        required = await members.requirements_of(conn, by, contents)
+        required = await members.requirements_of(bank, conn, by, contents)
         kept = [each for each in required.values() if not isinstance(each, BillfoldError)]
         terms = await members.requirement_of_all(conn, by, kept, new.reviewers) if kept else None
     refused = {n: each for n, each in required.items() if isinstance(each, BillfoldError)}

@@ -77,17 +77,23 @@ def report_batch(books: Books, cmd: ReportBatch, ctx: Context) -> Outcome:
 
 def strictest(requirements: Iterable[ApprovalRequirement]) -> ApprovalRequirement | None:
     """Return the requirement whose approvals are enough for each of the others; None if there is none."""
-    distinct = list({(each.rule_id, each.required): each for each in requirements}.values())
+    distinct = list({_key_of(each): each for each in requirements}.values())
     return next((each for each in distinct if all(is_enough(each, other) for other in distinct)), None)
 
 
 def is_enough(one: ApprovalRequirement, other: ApprovalRequirement) -> bool:
     """Tell whether any approvals that meet one requirement meet another."""
-    if not other.required or (one.rule_id, one.required) == (other.rule_id, other.required):
+    if not other.required or _key_of(one) == _key_of(other):
         return True
     if one.required < other.required or other.ordered:
+        return False
+    if other.policy_roles and not (one.policy_roles and {*one.policy_roles} <= {*other.policy_roles}):
         return False
     if not (other.roles or other.ids):
         return True
     named = {*one.roles}, {*one.ids}
     return any(named) and named[0] <= {*other.roles} and named[1] <= {*other.ids}
+
+
+def _key_of(terms: ApprovalRequirement) -> tuple[object, ...]:
+    return terms.rule_id, terms.required, terms.policy_roles

@@ -168,6 +168,13 @@ class RequestPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     reason: str | msgspec.UnsetType = msgspec.UNSET
 
 
+class PolicyPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """The policy of a customer as proposed or approved by an authorization request, and its version."""
+
+    authorization_request_id: UUID
+    version: int
+
+
 class MemberPayload(msgspec.Struct, frozen=True, kw_only=True):
     """A member of a team, with the role and the status they have now."""
 
@@ -368,6 +375,9 @@ REQUEST_UPDATED = _for_customers(
     "A transfer request was made, approved, denied, cancelled, has expired, or could not be executed.",
     RequestPayload(transfer_request_id=_TRANSFER, status="PENDING"),
 )
+_policy = PolicyPayload(authorization_request_id=_OTHER, version=2)
+POLICY_PROPOSED = _for_customers("policy.proposed", "Another policy was proposed.", _policy)
+POLICY_UPDATED = _for_customers("policy.updated", "Another policy is in force.", _policy)
 MEMBER_UPDATED = _for_customers(
     "team.member.updated",
     "The role or the status of a member was changed.",

@@ -14,6 +14,7 @@ from billfold.accounts.holds.commands import EXPIRY_JOB as HOLD_EXPIRY_JOB
 from billfold.accounts.holds.worker import expire_hold
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers, types
+from billfold.approvals.authorization_requests import report_policy
 from billfold.approvals.series import worker as series_worker
 from billfold.approvals.store.requests import report_transfer_request, run_expiry_job
 from billfold.audit.seals import AuditSealer
@@ -135,6 +136,7 @@ def _approval_jobs() -> JobRunners:
         types.RUN_SERIES: series_worker.run_series,
         types.REPORT_SERIES: series_worker.report,
         types.REPORT_TRANSFER_REQUEST: report_transfer_request,
+        types.REPORT_POLICY: report_policy,
         RUN_BATCH: batch_worker.run_batch,
         EXPIRE_BATCH: batch_worker.expire_batch,
         REVERSAL_EXPIRY_JOB: expire_request,

@@ -289,7 +289,7 @@ def test_a_simulated_life_raises_every_event_kind_not_listed_as_unraised(teller)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))
     told = teller.told()
     unraised = set(tomllib.loads(text_of("docs/unraised.toml"))["events"])
-    families = ("hold.", "transfers.series.", "batches.", "counterparty.", "customer.", "team.")
+    families = ("hold.", "transfers.series.", "batches.", "counterparty.", "customer.", "team.", "policy.")
     elsewhere = {kind for kind in KINDS if kind.startswith(families)}
     elsewhere |= {"card.limits.updated", "pocket.updated", "statements.available", "transfers.request.updated"}
     assert {kind for _, kind, _ in told} == set(KINDS) - unraised - elsewhere

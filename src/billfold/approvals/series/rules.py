@@ -78,13 +78,11 @@ def next_run(
 
 def is_covered(approved: ApprovalRequirement, now: ApprovalRequirement) -> bool:
     """Tell whether the approval of a series is enough for a run: it needs none, or the same as the series did."""
-    return not now.required or (now.rule_id, now.required, now.roles, now.ids, now.ordered) == (
-        approved.rule_id,
-        approved.required,
-        approved.roles,
-        approved.ids,
-        approved.ordered,
-    )
+    return not now.required or _approvals_of(now) == _approvals_of(approved)
+
+
+def _approvals_of(terms: ApprovalRequirement) -> tuple[object, ...]:
+    return terms.rule_id, terms.required, terms.roles, terms.ids, terms.ordered, terms.policy_roles
 
 
 @decides(ReportRun)

@@ -14,10 +14,11 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.approvals import transfer_requests
-from billfold.approvals.execute_transfers import REASONS, execute_request
+from billfold.approvals.execute_transfers import POLICY_REFUSED, REASONS, execute_request
 from billfold.approvals.series import rules
 from billfold.approvals.series.commands import ReportRun, ReportState
-from billfold.approvals.store.approval_rules import requirement_for_transfer, update
+from billfold.approvals.store.approval_rules import update
+from billfold.approvals.store.policies import requirement_for
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
 from billfold.approvals.types import (
@@ -47,6 +48,7 @@ RUN_REASONS = MappingProxyType(
         "amount-not-allowed": "AMOUNT_NOT_ALLOWED",
         "approval-impossible": "REQUESTER_NOT_ALLOWED",
         "content-changed": "COUNTERPARTY_CHANGED",
+        "policy-refused": POLICY_REFUSED,
     }
 )
 """Refusal code -> reason why a run, or the row of a batch, was not made; others: INVALID_TRANSFER."""
@@ -119,7 +121,9 @@ async def _make(
     reason: str | None = run.skipped
     if reason is None:
         try:
-            terms, status = await _required_approvals(audited_action.conn, by, series, content, data_key=data_key)
+            await transfer_requests.check_requester(audited_action.conn, series)
+            await check_same_payee(audited_action.conn, series.customer_id, content, data_key)
+            terms, status = await _required_approvals(bank, audited_action.conn, by, series=series, content=content)
         except BillfoldError as refusal:
             reason = RUN_REASONS.get(refusal.code, "INVALID_TRANSFER")
     columns = {"series_id": series.request_id, "run_on": run.day, "reason": reason}
@@ -152,22 +156,13 @@ async def _notify_failed(audited_action: AuditedAction, by: Actor, content: Requ
 
 
 async def _required_approvals(
-    conn: Connection, by: Actor, series: TransferRequest, content: RequestContent, *, data_key: DataKey | None
+    bank: Bank, conn: Connection, by: Actor, *, series: TransferRequest, content: RequestContent
 ) -> tuple[ApprovalRequirement, Status]:
-    """Return what a run requires today, and its status. Raises as the last approval of a request does."""
-    await transfer_requests.check_requester(conn, series)
-    await check_same_payee(conn, series.customer_id, content, data_key)
-    terms = await requirement_for_transfer(
-        conn,
-        series.customer_id,
-        type_=content.type,
-        amount=content.amount,
-        day=by.business_date,
-        request_id=content.request_id,
-    )
+    """Return what a run requires today, and its status. Raises as requesting its transfer does."""
+    terms = await requirement_for(bank, conn, by, content)
     if rules.is_covered(series.terms, terms):
         return msgspec.structs.replace(terms, required=0), "APPROVED"
-    return await transfer_requests.required_approvals(conn, by, content), "PENDING"
+    return await transfer_requests.required_approvals(bank, conn, by, content), "PENDING"
 
 
 def bank_for(bank: Bank, request: StoredRequest, now: datetime, *, name: str) -> Actor:

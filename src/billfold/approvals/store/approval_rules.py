@@ -23,6 +23,7 @@ KEYS = {
     "approval_rule": ("rule_id",),
     "dual_control": ("customer_id",),
     "batch": ("request_id",),
+    "policy": ("version",),
 }
 """Table -> the columns that identify a row among the customer's."""
 
@@ -65,7 +66,11 @@ def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[R
         audited_action.proves(stored_name(table), key, proof_of(row, row.keys()))
 
 
-_LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, written_no"
+_LIST = """
+SELECT r.*, (SELECT max(p.version) FROM policy p WHERE p.customer_id = c.customer_id) AS policy_version
+  FROM customer c LEFT JOIN approval_rule r ON r.customer_id = c.customer_id
+ WHERE c.customer_id = $1 ORDER BY r.created_at, r.written_no
+"""
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _STEP_UP = "SELECT step_up FROM dual_control WHERE customer_id = $1"
@@ -89,7 +94,13 @@ SELECT (SELECT coalesce(sum(q.amount), 0) FROM transfer_request q
 
 async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
     """Return all rules of a customer, oldest first."""
-    return [_rule_of(row) for row in await conn.fetch(_LIST, customer_id)]
+    return (await load_rules(conn, customer_id))[0]
+
+
+async def load_rules(conn: Db, customer_id: UUID) -> tuple[list[Rule], int | None]:
+    """Return the same, and the version of the policy in force, None without one."""
+    rows = await conn.fetch(_LIST, customer_id)
+    return [_rule_of(row) for row in rows if row["rule_id"] is not None], rows[0]["policy_version"] if rows else None
 
 
 async def find_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule | None:
@@ -130,15 +141,6 @@ class DailyCaps:
             return False
         self._used[rule.rule_id] += amount
         return True
-
-
-async def requirement_for_transfer(
-    conn: Connection, customer_id: UUID, *, type_: str, amount: int, day: date, request_id: UUID
-) -> ApprovalRequirement:
-    """Return the approvals that a transfer requires. Raises as `requirement_under`."""
-    rules = await list_rules(conn, customer_id)
-    caps = DailyCaps(conn, customer_id, day, except_for=[request_id])
-    return await requirement_under(rules, caps, type_=type_, amount=amount)
 
 
 async def requirement_under(rules: Sequence[Rule], caps: DailyCaps, *, type_: str, amount: int) -> ApprovalRequirement:

@@ -95,6 +95,13 @@ TRANSFERS = (
         "withdrawal again.",
     ),
     Problem(
+        "policy-refused",
+        422,
+        "The policy of the customer refuses it",
+        meaning="A rule of the policy refuses it, or could not be decided: `policy_rule` of `policy_version`.",
+        remedy="Change the payment as `detail` says, or propose another policy.",
+    ),
+    Problem(
         "same-pocket",
         422,
         "Origin and destination are one pocket",

@@ -37,6 +37,7 @@ _SENTENCES = {
     "approval_rule.create": "New approval rule",
     "approval_rule.update": "Changed approval rule",
     "approval_rule.delete": "Approval rule removed",
+    "policy.update": "Another policy",
     "member.invite": "Invitation into the team",
     "member.reinvite": "Invitation into the team, again",
     "member.update": "Changed role or status of a member",
