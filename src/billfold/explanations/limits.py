@@ -29,10 +29,7 @@ async def explain_limits(shown: Limits, caller: Call, bank: Bank) -> Explanation
 
 def _explain_limit(found: Limit, rows: Sequence[Row]) -> Explanation:
     unit = Unit.CENTS if found.unit == "CENTS" else Unit.COUNT
-    named, used = (
-        [given("u", each.label, each.amount.value, unit, rows=[each]) for each in rows if each.amount],
-        found.used,
-    )
+    named = [given("u", each.label, each.amount.value, unit, rows=[each]) for each in rows if each.amount]
     if rest := (found.used or 0) - sum(int(each.value) for each in named):
         named.append(given("u", "Other uses" if named else "Used", rest, unit))
     return explain(

@@ -157,11 +157,9 @@ async def explain_ach(entry: AchEntry, bank: Bank) -> Explanation:
     """Explain the status of an ACH origination."""
     steps, approved_at = [happened("Created", entry.created_at, amount=entry.amount)], entry.created_at
     former = await store.list_former(bank.pool, entry.customer_id, "ach_entry", entry.ach_id)
-    later = [each.row["status"] for each in former[1:]] + [entry.status]
-    for each, status in zip(former, later, strict=True):
-        if each.row["status"] != status:
-            steps.append(happened(status.replace("_", " ").capitalize(), each.until))
-            approved_at = each.until if status == AchStatus.APPROVED else approved_at
+    for at, status in store.status_changes(former, entry.status):
+        steps.append(happened(status.replace("_", " ").capitalize(), at))
+        approved_at = at if status == AchStatus.APPROVED else approved_at
     if entry.reason is not None and entry.status == AchStatus.PENDING:
         steps.append(happened("In review", entry.reason))
     if entry.return_code is not None:

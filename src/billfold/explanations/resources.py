@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -79,9 +80,7 @@ _APPLICATION: Final[Words] = MappingProxyType(
 async def _history(bank: Bank, customer_id: UUID, table: str, object_id: UUID, status: str) -> list[Step]:
     """Return the changes of a status, of a table that keeps its former rows."""
     former = await store.list_former(bank.pool, customer_id, table, object_id)
-    later = [*(each.row["status"] for each in former[1:]), status]
-    pairs = zip(former, later, strict=True)
-    return [happened(_name(to), each.until) for each, to in pairs if each.row["status"] != to]
+    return [happened(_name(after), at) for at, after in store.status_changes(former, status)]
 
 
 def _name(status: str) -> str:
@@ -101,7 +100,7 @@ async def explain_hold(row: PlacedHold, bank: Bank) -> Explanation:
     steps = [happened(f"Placed: {row.reason}", row.created_at, amount=row.placed)]
     states = [msgspec.convert(each.row, PlacedHold, strict=False) for each in former]
     used: list[Input] = []
-    for before, after in zip(states, [*states[1:], row], strict=True):
+    for before, after in pairwise([*states, row]):
         if (cents := after.captured - before.captured) > 0:
             steps.append(happened("Captured by a payment", after.updated_at, amount=cents))
             used.append(given("c", "Captured by a payment", cents, Unit.CENTS))

@@ -1,5 +1,6 @@
 """The rows behind statuses and limits: one indexed statement each, at most thirty rows."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -56,6 +57,13 @@ async def list_former(conn: Db, customer_id: UUID, table: str, object_id: UUID) 
     """Return the former states of a row of a table that keeps them, oldest first."""
     found = await conn.fetch(_FORMER, customer_id, table, object_id)
     return [Former(row["until"], msgspec.json.decode(row["row"])) for row in reversed(found)]
+
+
+def status_changes(former: Sequence[Former], status: str) -> list[tuple[datetime, str]]:
+    """Return when a row, now in a status, has changed it, and to what."""
+    statuses = [*(each.row["status"] for each in former), status]
+    pairs = zip(former, statuses[1:], strict=True)
+    return [(each.until, after) for each, after in pairs if each.row["status"] != after]
 
 
 async def list_pocket_statuses(conn: Db, customer_id: UUID, pocket_id: UUID) -> list[tuple[datetime, str]]:
