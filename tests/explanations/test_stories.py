@@ -118,12 +118,13 @@ async def check_dates_after_a_closure(desk, pocket, wire):
     trade = (await desk.get(f"{pocket.path}trades/"))["items"][0]
     one = f"{pocket.path}trades/{trade['id']}/"
     agreed = part(await explain(desk, one), "Settlement date")["value"]
-    await Closures(desk).declare(date(2025, 6, 20))
+    for day in (20, 23):
+        await Closures(desk).declare(date(2025, 6, day))
     moved = part(await explain(desk, one), "Settlement date")
     assert agreed < moved["value"]
     assert any("Declared by the bank" in each["label"] for each in moved["inputs"])
-    assert part(await explain(desk, wire), "Settlement date")["value"] == "2025-06-23"
-    await desk.until("2025-06-24T10:00:00-04:00")
+    assert part(await explain(desk, wire), "Settlement date")["value"] == "2025-06-24"
+    await desk.until("2025-06-25T10:00:00-04:00")
     assert (await explain(desk, one))["value"] == "SETTLED"
     for each in (await desk.get(f"{pocket.path}transactions/"))["items"]:
         shown = await explain(desk, f"{pocket.path}transactions/{each['id']}/")
