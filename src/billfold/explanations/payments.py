@@ -1,9 +1,6 @@
 """Explains the status of transactions, trades, transfers, transfer requests, wires and ACH entries."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
-from typing import Final
 
 from billfold.accounts.explain.earnings import explain_charge
 from billfold.accounts.explain.schemas import (
@@ -37,41 +34,33 @@ from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireRow, WireStatus
 from billfold.platform.ids import command_id
 
-_WIRE: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "PENDING": "It is booked, and waits for the time at which it is sent. Until then it can be cancelled.",
-        "PROCESSING": "It is with Fedwire, which settles it or rejects it.",
-        "COMPLETED": "It has settled, and waits for nothing.",
-        "REJECTED": "It was not carried out. What had been booked has returned to the Pocket.",
-        WAITING_FOR_FUNDS: "It is due, and waits for funds of the bank. It leaves by itself; nothing has to be done.",
-    }
-)
-_ACH: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "PENDING": "It is in review: an operator of the bank decides about it.",
-        "APPROVED": "It waits for its window: the deadline of the next file for the network.",
-        "REJECTED": "The bank did not send it. What had been booked has returned to the Pocket.",
-        "CANCELLED": "It was cancelled before it was sent. What had been booked has returned to the Pocket.",
-        "IN_TRANSIT": "It was sent. It counts as settled when most returns would have arrived.",
-        "PROCESSED": "It has settled. The other bank may still return it, within the deadlines of the network.",
-        "FAILED": "The other bank returned it.",
-    }
-)
-_TRANSFER: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "PENDING": "It was accepted, and the bank carries it out within seconds.",
-        "COMPLETED": "It was carried out, and waits for nothing.",
-        "REJECTED": "It was not carried out, and nothing moved.",
-    }
-)
-_REQUEST: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "APPROVED": "It has the approvals that it needs.",
-        "DENIED": "A reviewer denied it, and nothing moves.",
-        "CANCELLED": "It was cancelled, and nothing moves.",
-        "EXPIRED": "It was not approved in time, and nothing moves.",
-    }
-)
+_WIRE = {
+    "PENDING": "It is booked, and waits for the time at which it is sent. Until then it can be cancelled.",
+    "PROCESSING": "It is with Fedwire, which settles it or rejects it.",
+    "COMPLETED": "It has settled, and waits for nothing.",
+    "REJECTED": "It was not carried out. What had been booked has returned to the Pocket.",
+    WAITING_FOR_FUNDS: "It is due, and waits for funds of the bank. It leaves by itself; nothing has to be done.",
+}
+_ACH = {
+    "PENDING": "It is in review: an operator of the bank decides about it.",
+    "APPROVED": "It waits for its window: the deadline of the next file for the network.",
+    "REJECTED": "The bank did not send it. What had been booked has returned to the Pocket.",
+    "CANCELLED": "It was cancelled before it was sent. What had been booked has returned to the Pocket.",
+    "IN_TRANSIT": "It was sent. It counts as settled when most returns would have arrived.",
+    "PROCESSED": "It has settled. The other bank may still return it, within the deadlines of the network.",
+    "FAILED": "The other bank returned it.",
+}
+_TRANSFER = {
+    "PENDING": "It was accepted, and the bank carries it out within seconds.",
+    "COMPLETED": "It was carried out, and waits for nothing.",
+    "REJECTED": "It was not carried out, and nothing moved.",
+}
+_REQUEST = {
+    "APPROVED": "It has the approvals that it needs.",
+    "DENIED": "A reviewer denied it, and nothing moves.",
+    "CANCELLED": "It was cancelled, and nothing moves.",
+    "EXPIRED": "It was not approved in time, and nothing moves.",
+}
 
 
 def _reason(reason: str | None) -> list[Step]:
@@ -98,22 +87,11 @@ def explain_transaction(shown: Transaction, row: TransactionRow, bank: Bank, fee
 
 
 async def explain_fee(shown: Transaction, row: TransactionRow, bank: Bank) -> Explanation | None:
-    """Explain a fee: that of a month by its days, others by the payment that they are for."""
-    if not isinstance(shown, FeeActivity):
+    """Explain the fee on assets of a month by its days; None for other transactions."""
+    if not isinstance(shown, FeeActivity) or shown.fee_type != "AUM_FEE":
         return None
-    if shown.fee_type == "AUM_FEE":
-        return await explain_charge(
-            bank, row.customer_id, row.pocket_id, (row.activity_id, row.entry_no, row.booked_at)
-        )
-    cause = shown.related_transaction_id
-    return explain(
-        "Fee",
-        "The fee of a payment, as the bank had set it when the payment was booked.",
-        Formula("F", "f", Unit.CENTS, "Fee"),
-        comes_to=row.amount,
-        inputs=[given("f", shown.title, row.amount, Unit.CENTS)],
-        rows=[Row(kind=RowKind.TRANSACTION, label="Payment", id=str(cause))] if cause else [],
-    )
+    charge = row.activity_id, row.entry_no, row.booked_at
+    return await explain_charge(bank, row.customer_id, row.pocket_id, charge)
 
 
 def explain_trade(shown: Trade, row: TradeRow, bank: Bank) -> Explanation:
@@ -142,14 +120,12 @@ async def explain_wire(row: WireRow, bank: Bank) -> Explanation:
         steps.append(happened("Settled", row.settled_at))
     if row.status == WireStatus.REJECTED:
         steps += [happened("Rejected", row.updated_at), *_reason(row.reason)]
-    is_dated = outgoing and row.send_at is not None
     return narrate(
         "Status",
         row.status,
         _WIRE[WAITING_FOR_FUNDS if is_waiting else row.status],
         *steps,
-        parts=[dates.explain_wire_date(row.created_at, row.send_at, bank) if is_dated and row.send_at else None],
-        rows=[Row(kind=RowKind.POCKET, label="Pocket", id=str(row.pocket_id))],
+        parts=[dates.explain_wire_date(row.created_at, row.send_at, bank) if outgoing and row.send_at else None],
     )
 
 
@@ -186,8 +162,7 @@ async def explain_transfer(row: TransferRow, bank: Bank, *, with_pocket: bool) -
         at = later or row.created_at
         steps += [happened("Rejected", at), *_reason(row.reason)]
         parts.append(await _shortfall(row, at, bank) if with_pocket else None)
-    pocket = Row(kind=RowKind.POCKET, label="From this Pocket", id=str(row.from_pocket_id))
-    return narrate("Status", row.status, _TRANSFER[row.status], *steps, parts=parts, rows=[pocket])
+    return narrate("Status", row.status, _TRANSFER[row.status], *steps, parts=parts)
 
 
 async def _shortfall(row: TransferRow, at: datetime, bank: Bank) -> Explanation | None:

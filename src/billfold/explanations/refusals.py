@@ -1,10 +1,9 @@
 """Explains why a payment was refused: what was needed and what the Pocket could pay, by the rule that decided."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.accounts.explain.prices import tick_row
@@ -26,20 +25,18 @@ from billfold.treasury.rules.day_end import ONE_DAY, accrue
 from billfold.treasury.rules.unsettled import free_cash
 from billfold.treasury.rules.withdraw import payable_cents
 
-_STOPPED: Final = "The bank's checks stopped it. The bank gives no further reason."
-REASONS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "ACCOUNT_UNAVAILABLE": "An account was closed, frozen or no longer linked, or an agreement was not accepted.",
-        "CANCELED": "It was cancelled before it was sent.",
-        "INSUFFICIENT_FUNDS": "The Pocket could not raise the amount and its fees, less fees accrued and holds.",
-        "INVALID_TRANSFER": "It could no longer be carried out as it was requested.",
-        "NOTHING_TO_MOVE": "Its amount was to be decided when it was due, and was zero.",
-        "SANCTION_SCREEN_FAILED": _STOPPED,
-        "SUSPECTED_FRAUD": _STOPPED,
-    }
-)
+_STOPPED = "The bank's checks stopped it. The bank gives no further reason."
+REASONS = {
+    "ACCOUNT_UNAVAILABLE": "An account was closed, frozen or no longer linked, or an agreement was not accepted.",
+    "CANCELED": "It was cancelled before it was sent.",
+    "INSUFFICIENT_FUNDS": "The Pocket could not raise the amount and its fees, less fees accrued and holds.",
+    "INVALID_TRANSFER": "It could no longer be carried out as it was requested.",
+    "NOTHING_TO_MOVE": "Its amount was to be decided when it was due, and was zero.",
+    "SANCTION_SCREEN_FAILED": _STOPPED,
+    "SUSPECTED_FRAUD": _STOPPED,
+}
 """What reasons of a rejection mean; what checks found is not told."""
-INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
+INSUFFICIENT_FUNDS = "INSUFFICIENT_FUNDS"
 _BEFORE = timedelta(microseconds=1)
 
 

@@ -1,10 +1,7 @@
 """Explains the status of Pockets, holds, counterparties, cards and applications."""
 
-from collections.abc import Mapping
 from datetime import timedelta
 from itertools import pairwise
-from types import MappingProxyType
-from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -29,52 +26,41 @@ from billfold.payments.cards.authorizations.store import find_limits
 from billfold.payments.cards.commands import CardRow
 from billfold.platform.dates import et_date
 
-Words = Mapping[str, str]
-_POCKET: Final[Words] = MappingProxyType(
-    {
-        "PENDING": "It is being opened.",
-        "OPEN": "It can pay and be paid.",
-        "FROZEN": "It is frozen: it can be paid, and nothing leaves it until the bank unfreezes it.",
-        "CLOSED": "It was closed for good.",
-    }
-)
-_HOLD: Final[Words] = MappingProxyType(
-    {
-        "ACTIVE": "It keeps money in the Pocket: only payments that name it use that. It counts in the amount held.",
-        "CAPTURED": "Payments that named it have used all of it.",
-        "RELEASED": "What it still kept was let go.",
-        "EXPIRED": "It reached its end, and what it still kept was let go.",
-    }
-)
-_COUNTERPARTY: Final[Words] = MappingProxyType(
-    {
-        "PENDING": "It cannot be paid yet: it waits for its verification.",
-        "LINKED": "It can be paid.",
-        "VERIFIED": "It can be paid: a payment proved its account.",
-        "UNLINKED": "It can no longer be paid, and is not linked again.",
-    }
-)
-_CARD: Final[Words] = MappingProxyType(
-    {
-        "NOT_ACTIVATED": "It waits for its PIN and its activation.",
-        "ONLINE": "It can be used.",
-        "OFFLINE": "It was switched off, and can be switched on again.",
-        "FROZEN": "The bank has frozen it, and only the bank can unfreeze it.",
-        "CLOSED": "It was closed for good.",
-    }
-)
-_APPLICATION: Final[Words] = MappingProxyType(
-    {
-        "CREATED": "It waits to be completed and submitted.",
-        "SUBMITTED": "It is in review.",
-        "PENDING": "It is in review.",
-        "MANUAL_REVIEW": "It is in review: a person at the bank decides.",
-        "DOCUMENTS_NEEDED": "It waits for documents, and for being submitted again.",
-        "APPROVED": "It was approved, and the customer can be used.",
-        "REJECTED": "The bank did not approve it.",
-        "CLOSED": "It was closed without a decision.",
-    }
-)
+_POCKET = {
+    "PENDING": "It is being opened.",
+    "OPEN": "It can pay and be paid.",
+    "FROZEN": "It is frozen: it can be paid, and nothing leaves it until the bank unfreezes it.",
+    "CLOSED": "It was closed for good.",
+}
+_HOLD = {
+    "ACTIVE": "It keeps money in the Pocket: only payments that name it use that. It counts in the amount held.",
+    "CAPTURED": "Payments that named it have used all of it.",
+    "RELEASED": "What it still kept was let go.",
+    "EXPIRED": "It reached its end, and what it still kept was let go.",
+}
+_COUNTERPARTY = {
+    "PENDING": "It cannot be paid yet: it waits for its verification.",
+    "LINKED": "It can be paid.",
+    "VERIFIED": "It can be paid: a payment proved its account.",
+    "UNLINKED": "It can no longer be paid, and is not linked again.",
+}
+_CARD = {
+    "NOT_ACTIVATED": "It waits for its PIN and its activation.",
+    "ONLINE": "It can be used.",
+    "OFFLINE": "It was switched off, and can be switched on again.",
+    "FROZEN": "The bank has frozen it, and only the bank can unfreeze it.",
+    "CLOSED": "It was closed for good.",
+}
+_APPLICATION = {
+    "CREATED": "It waits to be completed and submitted.",
+    "SUBMITTED": "It is in review.",
+    "PENDING": "It is in review.",
+    "MANUAL_REVIEW": "It is in review: a person at the bank decides.",
+    "DOCUMENTS_NEEDED": "It waits for documents, and for being submitted again.",
+    "APPROVED": "It was approved, and the customer can be used.",
+    "REJECTED": "The bank did not approve it.",
+    "CLOSED": "It was closed without a decision.",
+}
 
 
 async def _history(bank: Bank, customer_id: UUID, table: str, object_id: UUID, status: str) -> list[Step]:
@@ -145,15 +131,13 @@ def explain_application(shown: BusinessApplication | IndividualApplication) -> E
     return narrate("Status", shown.status, _APPLICATION[shown.status], *steps)
 
 
-_DECLINE: Final[Words] = MappingProxyType(
-    {
-        DeclineReason.CARD_LIMIT: "The limit of the card for the day was used up.",
-        DeclineReason.CATEGORY_LIMIT: "The limit of the card for merchants of this category was used up for the day.",
-        DeclineReason.CATEGORY_BLOCKED: "The card is not accepted at merchants of this category.",
-        DeclineReason.INSUFFICIENT_FUNDS: REASONS["INSUFFICIENT_FUNDS"],
-        DeclineReason.SUSPECTED_FRAUD: REASONS["SUSPECTED_FRAUD"],
-    }
-)
+_DECLINE = {
+    DeclineReason.CARD_LIMIT: "The limit of the card for the day was used up.",
+    DeclineReason.CATEGORY_LIMIT: "The limit of the card for merchants of this category was used up for the day.",
+    DeclineReason.CATEGORY_BLOCKED: "The card is not accepted at merchants of this category.",
+    DeclineReason.INSUFFICIENT_FUNDS: REASONS["INSUFFICIENT_FUNDS"],
+    DeclineReason.SUSPECTED_FRAUD: REASONS["SUSPECTED_FRAUD"],
+}
 _DECLINES_MAX, _DECLINES_SINCE = 10, timedelta(days=30)
 
 
