@@ -144,9 +144,9 @@ async def explain_ach(entry: AchEntry, bank: Bank) -> Explanation:
         AchStatus.APPROVED: ("Leaves", entry.due_at),
         AchStatus.IN_TRANSIT: ("Counts as settled", entry.settled_at),
     }
-    label, at = waits.get(entry.status, ("", None))
-    if at is not None:
-        steps.append(happened(label, bank.calendars.settles_at(at)))
+    label, next_at = waits.get(entry.status, ("", None))
+    if next_at is not None:
+        steps.append(happened(label, bank.calendars.settles_at(next_at)))
     return narrate(
         "Status", entry.status, _ACH[entry.status], *steps, parts=dates.explain_ach_dates(entry, approved_at, bank)
     )

@@ -60,8 +60,8 @@ async def test_every_linked_console_page_exists_and_explanations_match_their_amo
             waiting |= {each: words for each, words in links_of(browser).items() if kind_of(each) not in seen}
     assert explained >= 15
     kinds = ("portals/*", "pockets/*/trades/*", "transactions/*", "transactions.csv?", "/explain?at=", "confirmation")
-    kinds += ("explain/transactions/*", "explain/trades/*?pocket_id=*", "limits/explain")
-    for kind in kinds:
+    whys = ("explain/transactions/*", "explain/trades/*?pocket_id=*", "limits/explain")
+    for kind in (*kinds, *whys):
         assert any(each.endswith(kind) for each in seen), (kind, sorted(seen))
 
 
