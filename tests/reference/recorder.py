@@ -133,6 +133,8 @@ class Recorder:
         if kind in OF_CHANCE:
             self.name(told["id"], since=2100)
         hidden = HIDDEN | ON_THE_WALL.get(str(kind), {})
+        if told.get("label") == "Resets":  # a limit of use, which is one of the wall clock
+            hidden = hidden | {"value": _AT}
         return {
             name: hidden[name] if name in hidden and value is not None else self._masked(value)
             for name, value in told.items()
