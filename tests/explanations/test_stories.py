@@ -105,6 +105,9 @@ async def test_settlement_dates_statuses_and_holds_of_payments_are_explained_by_
     credit = await explain(desk, f"{entries}{made['CREDIT']['id']}/")
     assert (credit["value"], labels(credit)[-1]) == ("APPROVED", "Leaves")
     assert part(credit, "Settlement date")["value"] == made["CREDIT"]["effective_date"] == "2025-06-24"
+    (booked,) = (await desk.get(f"{pocket.path}transactions/", {"type[]": "ACH"}))["items"]
+    unsent = await explain(desk, f"{pocket.path}transactions/{booked['id']}/")
+    assert (unsent["value"], unsent["parts"]) == ("BOOKED", [])  # no day is known before it is sent
     debit = await explain(desk, f"{entries}{made['DEBIT']['id']}/")
     assert part(debit, "Settlement date")["value"] == made["DEBIT"]["effective_date"] == "2025-06-20"
     assert part(debit, "End of the hold")["value"] == "2025-06-27"

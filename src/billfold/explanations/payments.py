@@ -1,6 +1,6 @@
 """Explains the status of transactions, trades, transfers, transfer requests, wires and ACH entries."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from billfold.accounts.explain.earnings import explain_charge
 from billfold.accounts.explain.schemas import (
@@ -63,6 +63,10 @@ _REQUEST = {
 }
 
 
+_NO_DATE = timedelta(days=366)
+"""Reads date later than this what has no date yet: cash on hold for cards, and ACH entries that are not sent."""
+
+
 def _reason(reason: str | None) -> list[Step]:
     return [] if reason is None else [happened("Reason", REASONS.get(reason, reason.replace("_", " ").lower()))]
 
@@ -72,18 +76,17 @@ def explain_transaction(shown: Transaction, row: TransactionRow, bank: Bank, fee
     at = settles_at(row, bank.calendars)
     ways = (("wire_id", RowKind.WIRE, "Wire"), ("ach_id", RowKind.ACH_ENTRY, "ACH entry"))
     causes = [(kind, label, found) for name, kind, label in ways if (found := getattr(shown, name, None))]
-    is_hold = row.is_hold
-    return narrate(
-        "Status",
-        shown.status,
-        "Cash is reserved for a payment by card, until the merchant claims it."
-        if is_hold
-        else "It is booked from the instant at which it counts in the Pocket, and settled when its money has moved.",
-        happened("Booked", row.booked_at, amount=row.amount),
-        *([] if is_hold else [happened("Settled" if shown.status == "SETTLED" else "Settles", at)]),
-        parts=[None if is_hold else dates.explain_transaction_date(row, bank), fee],
-        rows=[Row(kind=kind, label=label, id=str(found)) for kind, label, found in causes],
-    )
+    words = "It is booked from the instant at which it counts in the Pocket, and settled when its money has moved."
+    if row.is_hold:
+        words = "Cash is reserved for a payment by card, until the merchant claims it."
+    steps, parts = [happened("Booked", row.booked_at, amount=row.amount)], [fee]
+    if at < row.booked_at + _NO_DATE:
+        steps.append(happened("Settled" if shown.status == "SETTLED" else "Settles", at))
+        parts.insert(0, dates.explain_transaction_date(row, bank))
+    elif not row.is_hold:
+        words = f"{words} It waits to be sent, which decides about the day."
+    rows = [Row(kind=kind, label=label, id=str(found)) for kind, label, found in causes]
+    return narrate("Status", shown.status, words, *steps, parts=parts, rows=rows)
 
 
 async def explain_fee(shown: Transaction, row: TransactionRow, bank: Bank) -> Explanation | None:
