@@ -151,12 +151,14 @@ def _steps(found: Explanation, reader: Reader) -> list[ShownValue]:
 
 
 def _shown(given: Explanation | Input | Step, reader: Reader) -> str:
-    if given.amount is not None:
-        return given.amount.formatted
+    amount = "" if given.amount is None else given.amount.formatted
+    if given.unit == Unit.INSTANT:
+        at = local_time(datetime.fromisoformat(given.value), reader.zone)
+        return f"{at}, {amount}" if amount else at
+    if amount:
+        return amount
     if given.unit == Unit.DATE:
         return format_day(date.fromisoformat(given.value))
-    if given.unit == Unit.INSTANT:
-        return local_time(datetime.fromisoformat(given.value), reader.zone)
     if given.unit == Unit.TEXT:
         return given.value.replace("_", " ").capitalize() if given.value.isupper() else given.value
     is_count = given.unit in {Unit.UNITS, Unit.COUNT, Unit.SECONDS, Unit.FEE_UNITS}
