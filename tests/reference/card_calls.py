@@ -27,6 +27,7 @@ async def play_cards(r, customer, pocket):
     r.notes["set_card_pin"]["request"] = {"encrypted_pin": "T3k1"}
     await r.patch("set_card_status", f"{path}/status/", {"card_status": "ONLINE", "magstripe_status": "ON"})
     await r.get("get_card_status", f"{path}/status/")
+    await r.get("explain_card", f"{path}/explain/")
     await r.patch("annotate_card", f"{path}/", {"external_id": "employee-12"})
     await r.get("list_account_cards", f"{account}/cards/")
     await play_both(r, "list_customer_cards", f"/customers/{customer}", "/cards/")

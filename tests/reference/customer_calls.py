@@ -86,6 +86,7 @@ async def _play_invites(r, base):
 async def _play_statements(r, pocket):
     bought = (await r.get("-", f"{V2}/trades/"))["items"][-1]["id"]
     await r.get("get_trade", f"{V2}/pockets/{pocket}/trades/{bought}/")
+    await r.get("explain_trade", f"{V2}/pockets/{pocket}/trades/{bought}/explain/")
     await r.get("redirect_to_confirmation", f"{V1}/accounts/{pocket}/trades/{bought}/confirmation/")
     await make_june(r.desk, r.desk.team.customer)
     await r.get("list_pocket_values", f"{V2}/pockets/{pocket}/values/", date_from="2025-06-26", date_to="2025-06-30")
@@ -115,6 +116,7 @@ async def _play_counterparties(r):
     await r.post("verify_micro_deposits", f"{one}verify-micro-deposits/", DEPOSITS)
     await r.patch("update_counterparty", one, {"display_name": "Supplier"})
     await r.get("get_counterparty", one)
+    await r.get("explain_counterparty", f"{one}explain/")
     await r.get("list_counterparties", path)
     await play_documents(r, f"{V1}/documents/{PROOF}/", f"{V2}/documents/", read=f"{V2}/documents/")
 
@@ -162,9 +164,11 @@ async def _play_reads(r, pocket):
         await r.get(name, path)
     one = (await r.get("list_wires", f"{V1}/wires/"))["items"][0]["id"]
     await r.get("get_wire", f"{V1}/wires/{one}/")
+    await r.get("explain_wire", f"{V1}/wires/{one}/explain/")
     await r.patch("annotate_wire", f"{V1}/wires/{one}/", {"metadata": {"invoice": "INV-2041"}})
     one = (await r.get("list_transactions", f"{V2}/transactions/"))["items"][0]["id"]
     await r.get("get_transaction", f"{V2}/transactions/{one}/")
+    await r.get("explain_transaction", f"{V2}/transactions/{one}/explain/")
 
 
 async def _play_notifications(r):
@@ -249,6 +253,7 @@ async def _play_approvals(r, other, pocket):
     await _play_rules(r, other)
     await _play_policy(r, other)
     await r.get("get_transfer_request", one)
+    await r.get("explain_transfer_request", f"{one}explain/")
     await r.delete("cancel_transfer_request", f"{path}{two}/")
     await r.get("list_transfer_requests", path)
     await _play_series(r, other, order)

@@ -118,6 +118,7 @@ async def _play_reads(r, customer, pocket):
         await r.get(name, path)
     one = (await r.get("list_pocket_transactions", f"{of_pocket}/transactions/"))["items"][0]["id"]
     await r.get("get_transaction", f"{of_pocket}/transactions/{one}/")
+    await r.get("explain_transaction", f"{of_pocket}/transactions/{one}/explain/")
     await r.get("get_v1_transaction", f"{account}/transactions/{one}/")
     await _play_reports(r, customer)
 
@@ -153,6 +154,7 @@ async def _play_payments(r, customer, pocket, address):
     linked = (await r.post("create_counterparty", path, body))["id"]
     await r.get("list_counterparties", path)
     await r.get("get_counterparty", f"{path}{linked}/")
+    await r.get("explain_counterparty", f"{path}{linked}/explain/")
     await r.patch("update_counterparty", f"{path}{linked}/", {"display_name": "Supplier"})
     await _play_verifications(r, customer)
     amount = {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550}
@@ -232,6 +234,7 @@ async def _play_wires(r, customer, pocket):
     await r.patch("annotate_wire", f"{V1}/wires/{first}/", {"metadata": {"invoice": "INV-2041"}})
     await r.get("list_wires", f"{V1}/wires/")
     await r.get("get_wire", f"{V1}/wires/{first}/")
+    await r.get("explain_wire", f"{V1}/wires/{first}/explain/")
 
 
 async def _play_ach(r, customer, pocket):
@@ -260,6 +263,7 @@ async def _play_ach(r, customer, pocket):
     }
     made = await r.post("create_ach_origination", path, wage)
     await r.get("get_ach_origination", f"{path}{made['id']}/")
+    await r.get("explain_ach_origination", f"{path}{made['id']}/explain/")
     await r.patch("annotate_ach_origination", f"{path}{made['id']}/", {"metadata": {"payroll": "2025-06"}})
     await r.get("list_account_ach_originations", path)
     await r.post("cancel_ach_origination", f"{path}{(await r.post('-', path, wage))['id']}/cancel/", {})
@@ -322,6 +326,7 @@ async def _play_statements(r, customer, pocket):
     of_pocket = f"{V2}/pockets/{pocket}"
     bought = (await r.get("-", f"{of_pocket}/trades/"))["items"][-1]["id"]
     await r.get("get_trade", f"{of_pocket}/trades/{bought}/")
+    await r.get("explain_trade", f"{of_pocket}/trades/{bought}/explain/")
     await r.get("get_trade_confirmation", f"{account}/trades/{bought}/confirmation/")
     await make_june(r.desk, customer)
     await r.get("list_pocket_values", f"{of_pocket}/values/", date_from="2025-06-26", date_to="2025-06-30")
@@ -363,3 +368,4 @@ async def _play_applications(r):
     decision = {"application_id": person, "status": "REJECTED", "reason": "NAME_MISMATCH"}
     await r.post("sandbox_application_decision", f"{BOX}/application-decision/", decision)
     await play_both(r, "get_individual_application", one, "")
+    await r.get("explain_individual_application", f"{one}explain/")

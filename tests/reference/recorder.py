@@ -14,6 +14,7 @@ HIDDEN: dict[str, object] = {
     "access_token": "q7Zr...",
     "expires": "2025-06-02T14:00:00+00:00",
     "root": "eyJh...",
+    "resets_at": "2025-06-03T00:00:00Z",
 }
 
 _AT = "2025-06-02T13:00:00.000000Z"
@@ -37,6 +38,7 @@ ON_THE_WALL: dict[str, dict[str, object]] = {
     },
     "SandboxFork": {"created_at": _AT, "size": 18_612_224},
     "SandboxTask": {"started_at": _AT, "ended_at": "2025-06-02T13:00:01.200000Z"},
+    "Explained": {"as_of": _AT},
     "RequestLogEntry": {"trace_id": "9b" * 16, "timestamp": _AT, "duration_ms": 12},
     "CustomerAuditLogEntry": {"timestamp": _AT, "user_agent": "books/1.0"},
 }
@@ -135,6 +137,8 @@ class Recorder:
         # A limit has no type of its own, and those that count requests end with the day of the wall clock.
         counted = {"resets_at": "2025-06-03T00:00:00Z"} if told.get("unit") == "COUNT" else {}
         hidden = HIDDEN | ON_THE_WALL.get(str(kind), {}) | counted
+        if told.get("label") == "Resets":  # a limit, which may be one of the wall clock
+            hidden = hidden | {"value": _AT}
         return {
             name: hidden[name] if name in hidden and value is not None else self._masked(value)
             for name, value in told.items()

@@ -146,6 +146,7 @@ async def play_applications(r, base):
     await run_jobs(r.desk.bank)
     await r.get("list_business_applications", base)
     found = await r.get("get_business_application", one)
+    await r.get("explain_business_application", f"{one}explain/")
     assert found["status"] == "APPROVED"
     return found, f"{parties}{party}/"
 
@@ -166,6 +167,8 @@ async def play_explanations(r, pocket, pockets):
         ("explain_total_of_pockets", f"{pockets}/pockets"),
         ("explain_pocket_fees", f"{of_pocket}/fees"),
         ("explain_security_price", f"/api/v2/securities/{held}"),
+        ("explain_pocket_status", f"{of_pocket}/status"),
+        ("explain_limits", f"{pockets.replace('v2', 'v1')}/limits"),
     ):
         await r.get(name, f"{path}/explain/")
     await r.get("get_portfolio", f"{pockets}/portfolio/")
@@ -211,6 +214,7 @@ async def play_hold(r, pocket):
     deposit = {"amount_usdc": 12_500, "reason": "Deposit for unit 4", "expires_at": "2025-06-20T21:00:00Z"}
     one = f"{holds}{(await r.post('place_hold', holds, deposit))['id']}/"
     await r.get("get_hold", one)
+    await r.get("explain_hold", f"{one}explain/")
     await r.get("list_holds", holds, **{"filter[status]": "ACTIVE"})
     await r.post("release_hold", f"{one}release/", {})
 
@@ -226,6 +230,7 @@ async def play_plans(r, limits, transfer, **owner):
     await r.get("get_routing_number", "/api/v1/routing-numbers/021000021/")
     await r.get("list_on_us_transfers", transfers, **owner)
     await r.get("get_on_us_transfer", f"{transfers}{transfer}/")
+    await r.get("explain_on_us_transfer", f"{transfers}{transfer}/explain/")
     await r.patch("annotate_on_us_transfer", f"{transfers}{transfer}/", NOTE)
 
 

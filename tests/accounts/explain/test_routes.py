@@ -48,7 +48,9 @@ def computed(formula, values):
 
 
 def recomputed(explained):
-    """Return the value recomputed from the inputs and all parts of an explanation."""
+    """Return the value recomputed from the inputs and all parts of an explanation; of a text, those of its parts."""
+    if explained["unit"] == "TEXT":
+        return [recomputed(each) for each in explained["parts"]]
     values: dict[str, list[Fraction]] = {}
     for each in explained["inputs"]:
         values.setdefault(each["symbol"], []).append(number(each["value"], each["unit"]))
@@ -58,8 +60,8 @@ def recomputed(explained):
     for step in explained["steps"]:
         value = computed(step["formula"], values)
         values[step["symbol"]] = [value]
-        assert abs(value - Fraction(step["value"])) <= (0 if step["exact"] else Fraction(1, 10**12))
-    assert value == Fraction(explained["value"])
+        assert abs(value - number(step["value"], step["unit"])) <= (0 if step["exact"] else Fraction(1, 10**12))
+    assert value == number(explained["value"], explained["unit"])
     if explained["unit"] == "CENTS":
         assert explained["amount"]["value"] == value
     return value

@@ -60,7 +60,8 @@ async def test_every_linked_console_page_exists_and_explanations_match_their_amo
             waiting |= {each: words for each, words in links_of(browser).items() if kind_of(each) not in seen}
     assert explained >= 15
     kinds = ("portals/*", "pockets/*/trades/*", "transactions/*", "transactions.csv?", "/explain?at=", "confirmation")
-    for kind in kinds:
+    whys = ("explain/transactions/*", "explain/trades/*?pocket_id=*", "limits/explain")
+    for kind in (*kinds, *whys):
         assert any(each.endswith(kind) for each in seen), (kind, sorted(seen))
 
 
@@ -138,6 +139,11 @@ async def test_foreign_and_unknown_objects_in_the_console_return_404(
         f"pockets/{pocket.id}",
         f"pockets/{pocket.id}/explain",
         f"pockets/{pocket.id}/earnings/explain",
+        f"explain/pockets/{pocket.id}",
+        f"explain/transactions/{transaction}",
+        f"explain/trades/{trade}?pocket_id={pocket.id}",
+        f"explain/trades/{trade}",
+        f"explain/lots/{trade}",
         f"pockets/{pocket.id}/portals/{portal}",
         f"pockets/{own.id}/portals/{portal}",
         f"pockets/{pocket.id}/trades/{trade}",

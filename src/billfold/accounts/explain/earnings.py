@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
+from uuid import UUID
 
 from billfold.accounts.explain import prices, store
 from billfold.accounts.explain.prices import tick_row
@@ -24,6 +25,9 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.money import cents_for
 
 _ONE_DAY = timedelta(days=1)
+_MOMENT = timedelta(microseconds=1)
+_DAYS_MAX = 100
+"""Days whose fees are read to explain one charge, including those that accrued before the next state was kept."""
 
 
 class FeeDays(NamedTuple):
@@ -35,37 +39,79 @@ class FeeDays(NamedTuple):
 
 async def read_days(conn: Connection, bank: Bank, row: PocketRow, now: datetime) -> FeeDays:
     """Read the days since the last regular charge, at most 33, in the caller's snapshot of the database."""
-    calendars, today = bank.calendars, et_date(now)
     charged_at = max(_charged_at(bank, now), row.opened_at)
-    first = max(et_date(charged_at), et_date(row.opened_at))
-    days = [first + timedelta(days=n) for n in range((today - first).days)]
+    stretch = await store.stretch_of(conn, row, Period(charged_at, now, live=True), bank.calendars)
+    days = await _days_from(conn, bank, row, charged_at, et_date(now))
+    return FeeDays(days, await store.list_charges(conn, stretch))
+
+
+async def _days_from(
+    conn: Connection, bank: Bank, row: PocketRow, since: datetime, until: date
+) -> list[tuple[date, PocketState]]:
+    first = et_date(since)
+    days = [first + timedelta(days=n) for n in range((until - first).days)]
     ends = [et_instant(day + _ONE_DAY, 0) for day in days]
     states = await pocket_store.pocket_states_before(
-        conn, [Boundary(row.customer_id, row.pocket_id, calendars.business_date(at), at=at) for at in ends]
+        conn, [Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at) for at in ends]
     )
-    stretch = await store.stretch_of(conn, row, Period(charged_at, now, live=True), calendars)
-    return FeeDays(list(zip(days, states, strict=True)), await store.list_charges(conn, stretch))
+    return list(zip(days, states, strict=True))
 
 
 def explain_fees(bank: Bank, row: PocketRow, of: FeeDays, now: datetime) -> Explanation:
     """Explain the fee that has accrued and is not yet charged, in whole cents."""
-    bps = bank.terms.aum_fee_bps
-    parts = [_day(bank, day, state) for day, state in of.days]
-    stored = sum(each.cents for each, (day, _) in zip(parts, of.days, strict=True) if day <= row.accrued_through)
-    charged = sum(each.amount for each in of.charges)
+    through = [_day(bank, *each) for each in of.days if each[0] <= row.accrued_through]
     # The remainder of an earlier charge is not stored separately: it is the rest of the stored figure.
-    carried = row.fee_accrued - stored + charged * fees.ACCRUED_UNITS_PER_CENT
+    carried = row.fee_accrued - sum(each.cents for each in through)
+    return _accrued(bank, of, carried, accrued_cents(row, bank, now), label="Fee accrued and not yet charged")
+
+
+async def explain_charge(
+    bank: Bank, customer_id: UUID, pocket_id: UUID, charge: tuple[UUID, int, datetime]
+) -> Explanation | None:
+    """Explain a charge of the fee, by its transaction, journal entry and instant; None if its states were not kept."""
+    charge_id, entry_no, at = charge
+    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        known_at = await store.find_known_at(conn, customer_id, pocket_id, at, entry_no=entry_no)
+        if known_at is None:
+            return None
+        row = await pocket_store.get_pocket(conn, customer_id, pocket_id, known_at)
+        charged_at = max(_charged_at(bank, at - _MOMENT), row.opened_at)
+        until = max(et_date(at), row.accrued_through + _ONE_DAY)
+        if (until - et_date(charged_at)).days > _DAYS_MAX:
+            return None
+        days = await _days_from(conn, bank, row, charged_at, until)
+        stretch = await store.stretch_of(conn, row, Period(charged_at, at, live=True), bank.calendars)
+        moved = await store.list_charges(conn, stretch._replace(last_entry_no=row.last_entry or entry_no))
+    (own,) = (each.amount for each in moved if each.activity_id == charge_id)
+    since = sum(each.amount for each in moved if each.entry_no >= entry_no)
+    of = FeeDays([each for each in days if each[0] < et_date(at)], [each for each in moved if each.entry_no < entry_no])
+    through = sum(_day(bank, *each).cents for each in days if each[0] <= row.accrued_through)
+    carried = row.fee_accrued - through + since * fees.ACCRUED_UNITS_PER_CENT
+    return _accrued(bank, of, carried, own, label="Fee charged")
+
+
+def _accrued(bank: Bank, of: FeeDays, left: int, comes_to: int, *, label: str) -> Explanation:
+    """Explain the fee of some days; `left` is the stored figure without them and after their charges."""
+    bps, per_cent = bank.terms.aum_fee_bps, fees.ACCRUED_UNITS_PER_CENT
+    parts = [_day(bank, day, state) for day, state in of.days]
+    charged = sum(each.amount for each in of.charges)
+    carried = left + charged * per_cent
+    whole, payable = f"floor(A / {per_cent})", []
+    if (carried + sum(each.cents for each in parts)) // per_cent - charged > comes_to:
+        whole = f"min({whole}, P)"
+        payable = [given("P", "What the Pocket could pay; the rest stays accrued", comes_to, Unit.CENTS)]
     return explain(
-        "Fee accrued and not yet charged",
+        label,
         f"Each calendar day accrues {bps} basis points a year, a 365th of them, of what the Pocket held when it ended."
         " Nothing is rounded until a fee is charged: then whole cents are taken, and the rest stays. Fees are charged"
         " on the first business day of a month, and when everything is withdrawn.",
-        Formula("A", f"c + sum(a) - k * {fees.ACCRUED_UNITS_PER_CENT}", Unit.FEE_UNITS, "Accrued and not yet charged"),
-        Formula("F", f"floor(A / {fees.ACCRUED_UNITS_PER_CENT})", Unit.CENTS, "Fee", "down to whole cents"),
-        comes_to=accrued_cents(row, bank, now),
+        Formula("A", f"c + sum(a) - k * {per_cent}", Unit.FEE_UNITS, "Accrued and not yet charged"),
+        Formula("F", whole, Unit.CENTS, "Fee", "down to whole cents"),
+        comes_to=comes_to,
         inputs=[
             given("c", "Carried over from the charge before these days", carried, Unit.FEE_UNITS),
             given("k", "Charged since", charged, Unit.CENTS, rows=transaction_rows(of.charges)),
+            *payable,
         ],
         parts=parts,
     )

@@ -109,6 +109,7 @@ class Unit(StrEnum):
     FRACTION = "FRACTION"
     UNITS = "UNITS"
     """Bills of $100 face value."""
+    COUNT = "COUNT"
     DAYS = "DAYS"
     SECONDS = "SECONDS"
     BASIS_POINTS = "BASIS_POINTS"
@@ -116,6 +117,8 @@ class Unit(StrEnum):
     """3,650,000 of them are one cent."""
     DATE = "DATE"
     INSTANT = "INSTANT"
+    TEXT = "TEXT"
+    """No number: a status, or an answer in words."""
 
 
 class RowKind(StrEnum):
@@ -130,6 +133,11 @@ class RowKind(StrEnum):
     PRICE = "PRICE"
     POCKET = "POCKET"
     HOLD = "HOLD"
+    WIRE = "WIRE"
+    ACH_ENTRY = "ACH_ENTRY"
+    TRANSFER = "TRANSFER"
+    TRANSFER_REQUEST = "TRANSFER_REQUEST"
+    APPROVAL_RULE = "APPROVAL_RULE"
 
 
 _UNIT = one_of(*Unit)
@@ -170,7 +178,10 @@ class Input(msgspec.Struct, kw_only=True):
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """A formula and its value. A value that is not `exact` is shown with twelve decimals, and used in full."""
+    """A formula and its value. A value that is not `exact` is shown with twelve decimals, and used in full.
+
+    Without a formula it is what happened, or what happens next, with its instant or a text.
+    """
 
     symbol: str
     label: str
@@ -186,7 +197,8 @@ class Explanation(msgspec.Struct, kw_only=True):
     """The derivation of a value. The last step results in it; `parts` are inputs with their own explanations.
 
     Formulas have `+ - * / ( )`, `sum`, `min`, `max`, `sqrt`, `floor(x, n)`, and `round(x, n)`, which is half up, to n
-    decimals or none. `more_rows` means that only the newest rows are shown.
+    decimals or none. `more_rows` means that only the newest rows are shown. A TEXT has no formula: its steps are what
+    led to it, in their order, and what comes next.
     """
 
     symbol: str
@@ -270,7 +282,7 @@ def explain(
         values[step.symbol] = [value]
         shown.append(_step(step, value))
     last = shown[-1]
-    if not last.exact or _number(last.value, last.unit) != Fraction(str(comes_to)):
+    if not last.exact or _number(last.value, last.unit) != _number(str(comes_to), last.unit):
         raise InvariantError("An explanation does not come to the value.", label=label, value=str(comes_to))
     return Explanation(
         symbol=last.symbol,
@@ -288,8 +300,42 @@ def explain(
     )
 
 
+def happened(label: str, at: datetime | date | str, *, amount: int | None = None) -> Step:
+    """Return a step of a history: its instant, day or text, and the cents that it is about."""
+    is_instant = isinstance(at, datetime)
+    unit = Unit.INSTANT if is_instant else Unit.DATE if isinstance(at, date) else Unit.TEXT
+    value = iso_z(at.astimezone(UTC)) if isinstance(at, datetime) else str(at)
+    shown = None if amount is None else usd(amount)
+    return Step(symbol="", label=label, formula="", value=value, unit=unit, amount=shown, exact=True)
+
+
+def narrate(
+    label: str,
+    value: str,
+    words: str,
+    *steps: Step,
+    parts: Sequence[Explanation | None] = (),
+    rows: Sequence[Row] = (),
+) -> Explanation:
+    """Return the explanation of a value that is no number, by its history; parts that are None are left out."""
+    return Explanation(
+        symbol="",
+        label=label,
+        value=value,
+        unit=Unit.TEXT,
+        words=words,
+        formula="",
+        inputs=[],
+        parts=[each for each in parts if each is not None],
+        steps=list(steps),
+        rows=list(rows),
+    )
+
+
 def _step(step: Formula, value: Fraction) -> Step:
     text, exact = decimal_text(value)
+    if step.unit == Unit.DATE:
+        text = date.fromordinal(int(value)).isoformat()
     return Step(
         symbol=step.symbol,
         label=step.label,

@@ -69,7 +69,11 @@ SELECT activity_id, entry_no, posting_no, type, direction, amount, title, booked
  WHERE customer_id = $1 AND pocket_id = $2 AND entry_no > $3 AND entry_no <= $4 AND type = 'FEE'
    AND details->>'fee_type' = 'AUM_FEE' AND booked_at > $5 AND booked_at <= $6
 """
-
+# The first state of the Pocket that has a journal entry in it.
+_KNOWN = """
+SELECT known_at FROM pocket_version WHERE customer_id = $1 AND pocket_id = $2 AND known_at >= $3 AND entry_no >= $4
+ ORDER BY known_at, version LIMIT 1
+"""
 _HELD = """
 SELECT o.hold_id, o.amount, o.until, coalesce(o.reason, 'May still be returned') AS reason
   FROM hold o JOIN ledger_head g USING (customer_id)
@@ -194,6 +198,14 @@ async def list_transactions(
 async def list_charges(conn: Connection, of: PocketSpan) -> list[MovedMoney]:
     """Return the charges of the fee on assets after the start and through the end, within one month of one Pocket."""
     return await _money.all(conn, _CHARGED, *of)
+
+
+async def find_known_at(
+    conn: Connection, customer_id: UUID, pocket_id: UUID, since: datetime, *, entry_no: int
+) -> datetime | None:
+    """Return the instant of the first state of a Pocket that has a journal entry in it, or None if none is kept."""
+    at: datetime | None = await conn.fetchval(_KNOWN, customer_id, pocket_id, since, entry_no)
+    return at
 
 
 _VERBS = {"BUY": "bought", "SELL": "sold", "MATURITY": "matured"}

@@ -196,7 +196,7 @@ def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
     """Post the debit of the payer in an entry that stays open; return the amount paid and its settlement time."""
     _, ctx, _, payer, origin, _, destination = transfer
     internal = transfer.is_internal
-    terms = _reallocation_terms(ctx, destination) if internal else ctx.same_day
+    terms = reallocation_terms(ctx, destination) if internal else ctx.same_day
     payer.begin(JournalKind.ON_US, ctx, settles_on=terms.settles_on)
     try:
         amount, to = _amount_of(transfer, terms), payer.internal_account(AccountKind.ON_US)
@@ -224,7 +224,7 @@ def _amount_of(transfer: _Transfer, terms: SaleTerms) -> int | None:
     return require_something(found, at_most=cmd.at_most)
 
 
-def _reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:
+def reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:
     """Return the terms for selling bills for another pocket of the same customer.
 
     The sale is for the next day, when the new bills settle. A transfer must not increase what can be paid out today: if

@@ -1,4 +1,4 @@
-"""Pages that explain an amount: of a Pocket, of all, of earnings, of a price."""
+"""Pages that explain an amount: of a Pocket, of all, of earnings, of a price; and statuses, dates, refusals, limits."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from billfold.accounts.explain.routes import (
 )
 from billfold.accounts.explain.schemas import Explained, Explanation, Input, Row, RowKind, Step, Unit
 from billfold.accounts.pockets.routes import get_pocket
+from billfold.explanations import routes
 from billfold.http.operations import Operation
 from billfold.pages.theme import format_day, local_time
 from billfold.platform.errors import NotFound
@@ -34,6 +35,7 @@ _UNITS = {
     Unit.PERCENT: "%",
     Unit.FRACTION: "",
     Unit.UNITS: "bills",
+    Unit.COUNT: "",
     Unit.DAYS: "days",
     Unit.SECONDS: "seconds",
     Unit.BASIS_POINTS: "basis points",
@@ -141,7 +143,7 @@ def _steps(found: Explanation, reader: Reader) -> list[ShownValue]:
         labels.setdefault(each.symbol, []).append(each.label)
     shown = []
     for step in found.steps:
-        words = spoken(step.formula, labels)
+        words = spoken(step.formula, labels) if step.formula else ""
         labels[step.symbol] = [step.label]
         value = _shown(step, reader)
         shown.append(ShownValue(step.symbol, step.label, value, step.formula, words, step.rounding or "", rows=[]))
@@ -149,13 +151,17 @@ def _steps(found: Explanation, reader: Reader) -> list[ShownValue]:
 
 
 def _shown(given: Explanation | Input | Step, reader: Reader) -> str:
-    if given.amount is not None:
-        return given.amount.formatted
+    amount = "" if given.amount is None else given.amount.formatted
+    if given.unit == Unit.INSTANT:
+        at = local_time(datetime.fromisoformat(given.value), reader.zone)
+        return f"{at}, {amount}" if amount else at
+    if amount:
+        return amount
     if given.unit == Unit.DATE:
         return format_day(date.fromisoformat(given.value))
-    if given.unit == Unit.INSTANT:
-        return local_time(datetime.fromisoformat(given.value), reader.zone)
-    is_count = given.unit in {Unit.UNITS, Unit.SECONDS, Unit.FEE_UNITS}
+    if given.unit == Unit.TEXT:
+        return given.value.replace("_", " ").capitalize() if given.value.isupper() else given.value
+    is_count = given.unit in {Unit.UNITS, Unit.COUNT, Unit.SECONDS, Unit.FEE_UNITS}
     number = f"{Decimal(given.value):,}" if is_count else given.value
     return f"{number} {_UNITS[Unit(given.unit)]}".strip()
 
@@ -174,20 +180,38 @@ def _row(row: Row, reader: Reader) -> ShownRow:
     return ShownRow(row.label, _path(row, reader), ", ".join(filter(None, facts)), amount)
 
 
+_PAGES = {
+    RowKind.POCKET: "pockets",
+    RowKind.TRANSACTION: "transactions",
+    RowKind.TRANSFER: "explain/transfers",
+    RowKind.TRANSFER_REQUEST: "transfer-requests",
+    RowKind.WIRE: "explain/wires",
+}
+
+
 def _path(row: Row, reader: Reader) -> str:
-    """Return the page of a row: trades, transactions and Pockets have pages, prices explanations."""
-    if row.kind == RowKind.TRADE and reader.pocket_id:
-        return f"{reader.base}/pockets/{reader.pocket_id}/trades/{row.id}"
-    if row.kind == RowKind.TRANSACTION:
-        return f"{reader.base}/transactions/{row.id}"
-    if row.kind == RowKind.POCKET:
-        return f"{reader.base}/pockets/{row.id}"
+    """Return the page of a row: prices, wires and transfers have explanations, others pages of their own."""
     if row.kind == RowKind.PRICE and isinstance(row.at, datetime):
         return f"{reader.base}/securities/{row.cusip}/explain?{urlencode({'at': row.at.isoformat()})}"
-    return ""
+    of_pocket = f"pockets/{reader.pocket_id}/trades" if row.kind == RowKind.TRADE and reader.pocket_id else ""
+    page = of_pocket or _PAGES.get(RowKind(row.kind), "")
+    return f"{reader.base}/{page}/{row.id}" if page else ""
 
 
 _OF_PAGE = ("part", "inputs")
+_STATUSES = {
+    "counterparties": (routes.explain_counterparty, "counterparty_id"),
+    "holds": (routes.explain_hold, "hold_id"),
+    "pockets": (routes.explain_pocket_status, "pocket_id"),
+    "trades": (routes.explain_trade, "trade_id"),
+    "transactions": (routes.explain_transaction, "transaction_id"),
+    "transfer-requests": (routes.explain_transfer_request, "transfer_id"),
+    "transfers": (routes.explain_on_us_transfer, "transfer_id"),
+    "wires": (routes.explain_wire, "wire_id"),
+}
+"""Operations that explain the status of something, and the names of its id."""
+_IN_POCKET = ("holds", "trades")
+"""What needs the `pocket_id` of the query, too."""
 _DIGITS_MAX = 6
 
 
@@ -215,15 +239,30 @@ async def explain_price(company: InCompany, cusip: str) -> PageResponse:
     return await _page(company, explain_security_price, cusip=cusip)
 
 
-async def _page(company: InCompany, operation: Operation, *, pocket_id: str = "", cusip: str = "") -> PageResponse:
+@get("/companies/{customer_id:str}/explain/{kind:str}/{key:str}")
+async def explain_status(company: InCompany, kind: str, key: str) -> PageResponse:
+    """Explain the status of something, with its dates, fees and refusals."""
+    if kind not in _STATUSES:
+        raise NotFound("There is no such page.")
+    operation, name = _STATUSES[kind]
+    in_pocket = company.page.query.get("pocket_id", "x") if kind in _IN_POCKET else ""
+    pocket_id = key if name == "pocket_id" else in_pocket
+    names = {} if name == "pocket_id" else {name: path_id(key, "There is no such object.")}
+    return await _page(company, operation, pocket_id=pocket_id, **names)
+
+
+@get("/companies/{customer_id:str}/limits/explain")
+async def explain_used_limits(company: InCompany) -> PageResponse:
+    """Explain the limits of a company."""
+    return await _page(company, routes.explain_limits)
+
+
+async def _page(company: InCompany, operation: Operation, *, pocket_id: str = "", **names: object) -> PageResponse:
     """Show an explanation, or the part of it that the query names."""
     query, pocket = company.page.query, None
-    names: dict[str, object] = {}
     if pocket_id:
         names["pocket_id"] = path_id(pocket_id, "There is no such Pocket.")
-        pocket = await company.api.get(get_pocket, omit="PORTFOLIO", **names)
-    if cusip:
-        names["cusip"] = cusip
+        pocket = await company.api.get(get_pocket, omit="PORTFOLIO", pocket_id=names["pocket_id"])
     filters = {name: value for name, value in query.items() if name not in _OF_PAGE}
     explained: Explained = await company.api.get(operation, **{**filters, **names})
     place, begin = query.get("part", ""), _number(query.get("inputs", "0"))

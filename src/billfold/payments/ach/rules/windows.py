@@ -53,8 +53,8 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
 
     A credit is sent on the next settlement day, when the bills that fund it have settled.
     """
-    accepted_on = _accepted_on(now, calendars, cutoff)
-    sent_on = calendars.next_settlement_day(accepted_on) if is_credit else accepted_on
+    day = accepted_on(now, calendars, cutoff)
+    sent_on = calendars.next_settlement_day(day) if is_credit else day
     if amount < SAME_DAY_BELOW_CENTS:
         window, effective_on = _first_window(now, sent_on), sent_on
         due_at = et_instant(sent_on, window.deadline)
@@ -86,7 +86,8 @@ def postponed(due_at: datetime, calendars: Calendars) -> Schedule | None:
     )
 
 
-def _accepted_on(now: datetime, calendars: Calendars, cutoff: time) -> date:
+def accepted_on(now: datetime, calendars: Calendars, cutoff: time) -> date:
+    """Return the banking day to which an entry accepted `now` belongs."""
     today = et_date(now)
     in_time = now.astimezone(ET).time() < cutoff
     if calendars.is_fed_day(today) and in_time:
