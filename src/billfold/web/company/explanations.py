@@ -19,7 +19,8 @@ from billfold.accounts.explain.routes import (
 from billfold.accounts.explain.schemas import Explained, Explanation, Input, Row, RowKind, Step, Unit
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.http.operations import Operation
-from billfold.pages.theme import format_day, local_time
+from billfold.pages.theme import format_day
+from billfold.platform.dates import format_moment
 from billfold.platform.errors import NotFound
 from billfold.web.console.spoken_formulas import spoken
 from billfold.web.console.team import InCompany
@@ -154,7 +155,7 @@ def _shown(given: Explanation | Input | Step, reader: Reader) -> str:
     if given.unit == Unit.DATE:
         return format_day(date.fromisoformat(given.value))
     if given.unit == Unit.INSTANT:
-        return local_time(datetime.fromisoformat(given.value), reader.zone)
+        return format_moment(datetime.fromisoformat(given.value), reader.zone)
     is_count = given.unit in {Unit.UNITS, Unit.SECONDS, Unit.FEE_UNITS}
     number = f"{Decimal(given.value):,}" if is_count else given.value
     return f"{number} {_UNITS[Unit(given.unit)]}".strip()
@@ -166,7 +167,7 @@ def _row(row: Row, reader: Reader) -> ShownRow:
         f"{row.price} per $100" if row.price is not UNSET else "",
         f"{row.rate} %" if row.rate is not UNSET else "",
         format_day(row.on) if isinstance(row.on, date) else "",
-        local_time(row.at, reader.zone) if isinstance(row.at, datetime) else "",
+        format_moment(row.at, reader.zone) if isinstance(row.at, datetime) else "",
         f"journal entry {row.entry_no}" if row.entry_no is not UNSET else "",
         row.source or "",
     ]
