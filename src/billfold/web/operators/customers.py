@@ -128,7 +128,9 @@ async def show_wire(operator: InBank, customer_id: str, wire_id: str) -> PageRes
 async def show_ach_entry(operator: InBank, customer_id: str, ach_id: str) -> PageResponse:
     """Show where an ACH entry is."""
     row = await _customer(operator, customer_id)
-    entry = await get_entry(operator.bank.pool, row.customer_id, path_id(ach_id))
+    entry = await get_entry(operator.bank.pool, path_id(ach_id))
+    if entry.customer_id != row.customer_id:
+        raise NotFound("There is no such ACH entry.")
     is_out = (entry.direction == "CREDIT") == (entry.way == "ORIGINATION")
     named = {"Trace number": entry.trace_number, "Return code": entry.return_code, "Company": entry.company_name}
     facts = {"is_out": is_out, "kind": "ACH entry", "party": entry.party_name, "named": named}
