@@ -61,11 +61,15 @@ _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 
 def make_objects(box: SandboxFile, folder: Path) -> list[str]:
     """Make one object of each kind; return the addresses of those that no page links to."""
-    with partner_http(box) as http:
-        task = _make_by_partner(_Caller(http), box)
     with sandbox_customer(folder / FILE_NAME) as api:
         _make_by_customer(_Caller(api.http), box)
-    return [*TYPED, task]
+    with partner_http(box) as http:
+        partner = _Caller(http)
+        _make_by_partner(partner, box)
+        task = partner.post("/api/v1/sandbox/forks/", {"name": "bench"})["id"]
+        while partner.send("GET", f"/api/v1/sandbox/tasks/{task}/")["status"] == "RUNNING":
+            sleep(1)
+    return [*TYPED, f"/sandbox/tasks/{task}"]
 
 
 class _Caller:
@@ -75,17 +79,19 @@ class _Caller:
         self._http = http
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        answer = self._http.post(path, json=body, timeout=_ADVANCE_SECONDS)
+        return self.send("POST", path, json=body)
+
+    def send(self, method: str, path: str, **sent: Any) -> Any:
+        answer = self._http.request(method, path, timeout=_ADVANCE_SECONDS, **sent)
         while answer.is_error and "retry-after" in answer.headers:
             sleep(int(answer.headers["retry-after"]))
-            answer = self._http.post(path, json=body, timeout=_ADVANCE_SECONDS)
+            answer = self._http.request(method, path, timeout=_ADVANCE_SECONDS, **sent)
         if answer.is_error:
             raise WorkloadError(f"{path}: {answer.text}")
         return answer.json() if answer.content else None
 
 
-def _make_by_partner(partner: _Caller, box: SandboxFile) -> str:
-    """Make what the partner and the bank have; return the address of the page of a task."""
+def _make_by_partner(partner: _Caller, box: SandboxFile) -> None:
     made = partner.post(
         "/api/v1/applications/", person(0, None) | {"name": {"first_name": "Grace", "last_name": "REVIEW"}}
     )
@@ -103,7 +109,6 @@ def _make_by_partner(partner: _Caller, box: SandboxFile) -> str:
     partner.post(f"/api/v1/service-accounts/{box.pocket_ids[0]}/ach-originating/", entry)
     partner.post("/api/v1/sandbox/statements/", {"behavior": "UNKNOWN_LINE"})
     partner.post("/api/v1/sandbox/clock/advance/", {"business_days": 1})
-    return f"/sandbox/tasks/{partner.post('/api/v1/sandbox/forks/', {'name': 'bench'})['id']}"
 
 
 def _make_by_customer(customer: _Caller, box: SandboxFile) -> None:

@@ -17,7 +17,7 @@ from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, plain_error
-from billfold.platform.dates import et_date, format_moment
+from billfold.platform.dates import et_date, format_day, format_moment
 from billfold.platform.money import format_usd
 from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
@@ -93,10 +93,10 @@ async def _daily_roots(conn: Connection) -> HealthCheck:
     refused = await list_refusals(conn)
     if refused:
         day, reason = refused[0]
-        found = f"nothing was published of {day:%b} {day.day}, {day.year}: {reason}"
+        found = f"nothing was published of {format_day(day)}: {reason}"
         return HealthCheck("daily roots", found, "Run `billfold verify`.")
     last = await find_root(conn)
-    shown = "none yet" if last is None else f"the last is of {last.day:%b} {last.day.day}, {last.day.year}"
+    shown = "none yet" if last is None else f"the last is of {format_day(last.day)}"
     return HealthCheck("daily roots", shown)
 
 
@@ -216,7 +216,7 @@ async def _settlement(conn: Connection) -> HealthCheck:
     if held or rejected:
         found = f"{held} confirmations differ, {rejected} instructions are rejected"
         return HealthCheck("settlement", found, "See them: `billfold settlement show`.")
-    return HealthCheck("settlement", f"{fails} fails since {since}" if fails else "nothing fails")
+    return HealthCheck("settlement", f"{fails} fails since {format_day(since)}" if fails else "nothing fails")
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:

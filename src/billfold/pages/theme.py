@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from billfold.pages.fonts import font_source
 from billfold.platform.database.shortage import plain_error
-from billfold.platform.dates import format_moment
+from billfold.platform.dates import format_day, format_moment
 from billfold.platform.money import format_price, format_usd
 
 COOKIE = "__Host-session"
@@ -111,11 +111,6 @@ def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
         # Browsers apply the policy to the target of a form's redirect, too.
         policy += f" {parts.scheme}://{parts.netloc}" if parts.netloc else f" {parts.scheme}:"
     return {"content-security-policy": policy, **_HEADERS}
-
-
-def format_day(when: date) -> str:
-    """Format a date: "Jun 2, 2025"."""
-    return f"{when:%b} {when.day}, {when.year}"
 
 
 def format_duration(lasted: timedelta) -> str:

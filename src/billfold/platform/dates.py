@@ -79,6 +79,11 @@ def format_moment(when: datetime | str, zone: str = ET.key) -> str:
     return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p} {name}"
 
 
+def format_day(when: date) -> str:
+    """Format a date: "Jun 2, 2025"."""
+    return f"{when:%b} {when.day}, {when.year}"
+
+
 def require_aware(at: datetime) -> datetime:
     """Return `at` if it has an offset. Raises ValueError for a naive instant.
 

@@ -294,7 +294,7 @@ def test_doctor_reports_the_first_problem_with_a_next_step(billfold):
     billfold("migrate", "up")
     status, said = billfold("doctor", BILLFOLD_PORT="1", BILLFOLD_HTTP_PORT="2")
     assert status == 1
-    assert "test clock: Mon 2025-06-02 09:00:00 EDT" in said
+    assert "test clock: Jun 2, 2025, 9:00 AM ET" in said
     assert "none yet" in said  # the certificate
 
 

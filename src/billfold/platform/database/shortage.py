@@ -91,7 +91,7 @@ def error_summary(error: BaseException) -> str:
     return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]
 
 
-_NAMED = re.compile(r"(?:[A-Za-z]+\.)*([A-Za-z]+)\(")
+_NAMED = re.compile(r"(line \d+: )?(?:\w+\.)*(gaierror|[A-Z]\w*(?:Error|Timeout|Exception))[(:]")
 _PLAIN = {
     "TimeoutError": "it did not answer in time",
     "ConnectionRefusedError": "the connection was refused",
@@ -110,7 +110,9 @@ _PLAIN = {
 def plain_error(summary: str) -> str:
     """Return what an `error_summary` says to people who do not read code; a text of the bank's own is left as it is."""
     named = _NAMED.match(summary)
-    return _PLAIN.get(named[1], "an unexpected error stopped it") if named else summary
+    if named is None:
+        return summary
+    return (named[1] or "") + _PLAIN.get(named[2], "an unexpected error stopped it")
 
 
 def database_unavailable() -> Unavailable:

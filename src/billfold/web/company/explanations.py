@@ -19,8 +19,7 @@ from billfold.accounts.explain.routes import (
 from billfold.accounts.explain.schemas import Explained, Explanation, Input, Row, RowKind, Step, Unit
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.http.operations import Operation
-from billfold.pages.theme import format_day
-from billfold.platform.dates import format_moment
+from billfold.platform.dates import format_day, format_moment
 from billfold.platform.errors import NotFound
 from billfold.web.console.spoken_formulas import spoken
 from billfold.web.console.team import InCompany
