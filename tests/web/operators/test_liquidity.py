@@ -19,7 +19,7 @@ async def test_a_waiting_wire_is_shown_and_released_by_two_operators(bank, opera
     wire_id = (await send(holder, 5_000_00))["wire_id"]
     await fedwire.room.sender.send(bank)
     await olga.go("/bank/liquidity")
-    assert re.search(r" to Contoso.*due since.*\$5,000.00", olga.text)
+    assert re.search(r"A holder to Beta LLC.*due since.*\$5,000.00", olga.text)
     form = {"csrf": olga.csrf, "wire_id": wire_id}
     assert (await olga.post("/bank/liquidity", {**form, "reason": ""})).status_code == 422
     assert (await olga.post("/bank/liquidity", {**form, "reason": "Line drawn"})).status_code == 303
