@@ -371,17 +371,14 @@ def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState
     """Yield the state at an instant of the rates, then of the bills of each term."""
     problem = "" if market.is_current(at) else "too old: nothing is bought, and sales cost more"
     age, strike = market.age_days(at), market.last_strike
-    yield MarketDataState(
-        "rates", f"{format_day(market.last_day)}, {age} bond market {'day' if age == 1 else 'days'} ago", problem
-    )
+    days = f"{age} bond market {'day' if age == 1 else 'days'} ago"
+    yield MarketDataState("rates", f"{format_day(market.last_day)}, {days}", problem)
     if market.quotes_age_max is not None:
         yield MarketDataState("dealers' quotes", format_moment(strike.struck_at) if strike else "none", problem)
     for weeks in TERMS:
         try:
             bill = market.on_the_run(weeks, market.calendars.business_date(at))
-            simulated = ", simulated" if bill.simulated else ""
-            yield MarketDataState(
-                f"{weeks}-week bill", f"{bill.cusip}, issued {format_day(bill.first_issue)}{simulated}"
-            )
+            issued = f"issued {format_day(bill.first_issue)}" + (", simulated" if bill.simulated else "")
+            yield MarketDataState(f"{weeks}-week bill", f"{bill.cusip}, {issued}")
         except NotFound as missing:
             yield MarketDataState(f"{weeks}-week bill", "none", missing.detail)
