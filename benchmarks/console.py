@@ -112,7 +112,7 @@ class PageFinder:
 def _find_pages(session: Session, stack: ExitStack, company: Worker, box: SandboxFile, folder: Path) -> PageFinder:
     """Look for every page as each person, with one object of each kind."""
     company.call("forget_requests")
-    typed, finder = screens.make_objects(box, folder), PageFinder()
+    finder = PageFinder()
 
     def client(person: SandboxPerson | None) -> httpx.Client:
         http: httpx.Client = stack.enter_context(local_client(box.auth_url, box.ca_file))
@@ -121,6 +121,7 @@ def _find_pages(session: Session, stack: ExitStack, company: Worker, box: Sandbo
         return http
 
     screens.send_forms(client(box.person), box)
+    typed = screens.make_objects(box, folder)
     for who in (None, box.person, box.operators[0], box.partner_person):
         session.log(f"looking for pages of {who.email if who else 'anybody'}")
         company.call("forget_requests")
