@@ -39,7 +39,8 @@ SELECT p.key, string_agg(DISTINCT quote_literal(c.kind), ', ') AS kinds
 
 # Of rows without any fingerprint nothing is known, as of the present ones that need none.
 _FORMER = """
-  WITH said AS (SELECT {owner} AS customer_id, p.key AS id, array_agg(p.value) AS said FROM {fingerprints} GROUP BY 1, 2)
+  WITH said AS (SELECT {owner} AS customer_id, p.key AS id, array_agg(p.value) AS said
+                  FROM {fingerprints} GROUP BY 1, 2)
 SELECT t.*, s.said, f.customer_id AS of_customer, f.object_id::text AS of_id, f.until AS of_until
   FROM former_row f CROSS JOIN LATERAL json_populate_record(NULL::{table}, f.row) t
   JOIN said s ON s.customer_id = f.customer_id AND s.id = f.object_id::text
