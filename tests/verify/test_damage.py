@@ -195,9 +195,6 @@ async def test_verify_reports_a_row_appended_after_the_last(damaged_conn, table)
 
 
 async def test_verify_reports_a_former_row_that_no_command_left(damaged_conn):
-    kinds = await damaged_conn.fetch("SELECT kind, min(object_id::text)::uuid AS one FROM former_row GROUP BY kind")
-    found = {row["kind"]: row["one"] for row in kinds}
-    print(found)
     changed = "UPDATE former_row SET row = jsonb_set(row::jsonb, '{amount}', '1')::json WHERE kind = 'hold'"
     async with rolled_back(damaged_conn):
         await damaged_conn.execute(changed)
