@@ -25,7 +25,7 @@ from billfold_client.sandbox import sandbox_customer
 
 TYPED = ("/sandbox/try/partner/list_pockets",)
 """Addresses to which only the documentation leads."""
-_GUESTS = {
+_GUESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "carol@helpers.example": ("COLLABORATOR", {"collaborators": [{"email": "carol@helpers.example"}]}),
     "dan@northwind.example": (
         "AUTHORIZED_PERSON",

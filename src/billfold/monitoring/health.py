@@ -216,7 +216,7 @@ async def _settlement(conn: Connection) -> HealthCheck:
     if held or rejected:
         found = f"{held} confirmations differ, {rejected} instructions are rejected"
         return HealthCheck("settlement", found, "See them: `billfold settlement show`.")
-    return HealthCheck("settlement", f"{fails} fails since {format_day(since)}" if fails else "nothing fails")
+    return HealthCheck("settlement", f"{fails} fails since {format_day(since)}" if since and fails else "nothing fails")
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:
@@ -253,7 +253,8 @@ async def _wallets(conn: Connection) -> HealthCheck:
     if not blocked:
         return HealthCheck("wallets", "none is blocked")
     first, more = blocked[0], f"; {len(blocked) - 1} more are blocked" if blocked[1:] else ""
-    found = f"{first.chain} since {format_moment(first.problem_since)}: {plain_error(first.problem_detail or '')}{more}"
+    since = f" since {format_moment(first.problem_since)}" if first.problem_since else ""
+    found = f"{first.chain}{since}: {plain_error(first.problem_detail or '')}{more}"
     step = "See docs/operate/crypto_withdrawals.md; it continues automatically."
     return HealthCheck("wallets", found, step, first.problem_detail or "")
 

@@ -53,7 +53,7 @@ _NAMES = "SELECT customer_id, name FROM customer WHERE customer_id = ANY($1::uui
 
 async def names_of(conn: Db, customer_ids: Iterable[UUID]) -> dict[UUID, str]:
     """Return the names of customers by their ids."""
-    return dict(await conn.fetch(_NAMES, list(customer_ids)))
+    return {row["customer_id"]: row["name"] for row in await conn.fetch(_NAMES, list(customer_ids))}
 
 
 def _as_is(row: Record) -> Record:
