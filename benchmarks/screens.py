@@ -54,7 +54,7 @@ _PAYEE = {
     "account_type": "CHECKING",
 }
 _BUSINESSES = "/api/v2/business-applications/"
-_WAIT_SECONDS = 30.0
+_WAIT_SECONDS = 10.0
 _ADVANCE_SECONDS = 600.0
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 
@@ -140,11 +140,10 @@ def send_forms(http: httpx.Client, box: SandboxFile) -> None:
 
 
 def guests(box: SandboxFile, folder: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield each person with a mailed link: who it is, the link, and whether it begins an application."""
-    for email in _GUESTS:
-        yield email, _link(folder, email), True
-    yield _NEW, _link(folder, _NEW), False
-    yield box.colleague.email, _link(folder, box.colleague.email), False
+    """Yield each person to whom a link was mailed: who it is, the link, and whether it begins an application."""
+    for email in (*_GUESTS, _NEW, box.colleague.email):
+        if link := _link(folder, email):
+            yield email, link, email in _GUESTS
 
 
 def begin_application(http: httpx.Client, link: str) -> list[str]:
@@ -170,7 +169,7 @@ def _submit(http: httpx.Client, page: str, action: str, form: Mapping[str, str])
 
 
 def _link(folder: Path, email: str) -> str:
-    """Return the path of the newest link that was mailed to somebody."""
+    """Return the path of the newest link that was mailed to somebody, or nothing."""
     deadline = monotonic() + _WAIT_SECONDS
     while monotonic() < deadline:
         for file in sorted((folder / "mail").glob("*.eml"), reverse=True, key=lambda each: each.stat().st_mtime_ns):
@@ -179,4 +178,4 @@ def _link(folder: Path, email: str) -> str:
             if message["To"] == email and found:
                 return found[1]
         sleep(0.2)
-    raise WorkloadError(f"No link was mailed to {email}.")
+    return ""
