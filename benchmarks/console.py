@@ -1,8 +1,8 @@
 """`billfold bench console`: how long a person waits for each page, in a sandbox whose company has a past.
 
-The pages are those that the routers declare. Somebody of each team follows links from the pages whose addresses have no
-ids; a page that is not reached is named in the report. Requests are sent one after the other over HTTPS, as by one
-person.
+The pages are those that the routers declare. Somebody of each team, and each guest with a mailed link, follows links
+from the pages whose addresses have no ids; a page that is not reached is named in the report. Requests are sent one
+after the other over HTTPS, as by one person.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from html import unescape
 from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
 import httpx
 
+from benchmarks import screens
 from benchmarks.company import DAYS_MAX, CompanySizes, open_company
 from benchmarks.measurements import Figure, Result, figure, peak_memory_mib, percentile
 from benchmarks.server import SandboxServer
@@ -26,7 +28,7 @@ from benchmarks.worker_processes import Worker, WorkloadError
 from billfold.pages.theme import COOKIE
 from billfold.platform.clock import monotonic
 from billfold.sandbox.control_room import room
-from billfold.sandbox.running_sandbox import require_sandbox_file
+from billfold.sandbox.running_sandbox import SandboxFile, SandboxPerson, require_sandbox_file
 from billfold.web.app import PACKAGES, page_routes
 from billfold_client.local import local_client
 
@@ -63,9 +65,9 @@ class PageFinder:
         self._declared, self._ids = dict(self.left), dict[str, str]()
         self.found, self.others = dict[str, Found](), set[str]()
 
-    def walk(self, http: httpx.Client) -> None:
-        """Follow links from everywhere to everywhere."""
-        queue, tried = deque(path for path in self._declared if "{" not in path), Counter[str]()
+    def walk(self, http: httpx.Client, *typed: str) -> None:
+        """Follow links from everywhere to everywhere, first from addresses that are typed."""
+        queue, tried = deque([*typed, *(path for path in self._declared if "{" not in path)]), Counter[str]()
         seen = set(queue)
         while queue or (queue := deque(each for each in self._guessed() if each not in seen)):
             seen.update(queue)
@@ -107,6 +109,30 @@ class PageFinder:
                 yield path.replace(":str", "").format_map(self._ids)
 
 
+def _find_pages(session: Session, stack: ExitStack, company: Worker, box: SandboxFile, folder: Path) -> PageFinder:
+    """Look for every page as each person, with one object of each kind."""
+    company.call("forget_requests")
+    finder = PageFinder()
+
+    def client(person: SandboxPerson | None) -> httpx.Client:
+        http: httpx.Client = stack.enter_context(local_client(box.auth_url, box.ca_file))
+        if person is not None:
+            http.cookies.set(COOKIE, company.call("sign_in", person.email))
+        return http
+
+    screens.send_forms(client(box.person), box)
+    typed = screens.make_objects(box, folder)
+    for who in (None, box.person, box.operators[0], box.partner_person):
+        session.log(f"looking for pages of {who.email if who else 'anybody'}")
+        company.call("forget_requests")
+        finder.walk(client(who), *typed)
+    for email, link, begins in screens.guests(box, folder):
+        session.log(f"looking for pages of {email}")
+        http = client(None)
+        finder.walk(http, *(screens.begin_application(http, link) if begins else [link]))
+    return finder
+
+
 def bench_console(session: Session) -> Result:
     """Make the company, find every page, load each in every round, and return the figures."""
     share = session.sizes.history / 1_000_000
@@ -120,13 +146,7 @@ def bench_console(session: Session) -> Result:
         session.log(f"living through {sizes}")
         company.call("live", box, sizes)
         health = stack.enter_context(local_client(box.base_url, box.ca_file))
-        finder = PageFinder()
-        for person in (None, box.person, box.operators[0], box.partner_person):
-            http = stack.enter_context(local_client(box.auth_url, box.ca_file))
-            if person is not None:
-                http.cookies.set(COOKIE, company.call("sign_in", person.email))
-            session.log(f"looking for pages of {person.email if person else 'anybody'}")
-            finder.walk(http)
+        finder = _find_pages(session, stack, company, box, server.folder)
         spent = defaultdict[str, list[float]](list)
         for number, (path, page) in product(
             range(session.sizes.runs), {HEALTH: Found(health, HEALTH), **finder.found}.items()

@@ -25,9 +25,9 @@ async def test_a_routing_number_is_looked_up_in_the_directories_that_were_import
     assert (nothing["is_valid"], nothing["name"], nothing["ach"]) == (True, None, None)
     async with world.bank.pool.acquire() as conn:
         await replace_directory(
-            conn, read_directory([fedach() + "\r\n", fedach("011000015", "MERGED", new="021000021")])
+            conn, read_directory([fedach() + "\r\n", fedach("011000015", "MERGED", new="021000021")]).entries
         )
-        await replace_directory(conn, read_directory([fedwire(status="N")]))
+        await replace_directory(conn, read_directory([fedwire(status="N")]).entries)
     found = await customer_desk.get(path)
     assert (found["name"], found["ach"]["takes_payments"], found["wire"]["takes_payments"]) == (
         "EXAMPLE BANK",
@@ -38,33 +38,39 @@ async def test_a_routing_number_is_looked_up_in_the_directories_that_were_import
     merged = await world.get("/api/v1/routing-numbers/011000015/")
     assert (merged["ach"]["replaced_by"], merged["wire"]) == ("021000021", None)
     async with world.bank.pool.acquire() as conn:
-        await replace_directory(conn, read_directory([fedach(name="RENAMED")]))
+        await replace_directory(conn, read_directory([fedach(name="RENAMED")]).entries)
     assert (await world.get(path))["name"] == "RENAMED"
     assert (await world.get("/api/v1/routing-numbers/011000015/"))["name"] is None
     assert (await world.get("/api/v1/routing-numbers/021000022/"))["is_valid"] is False
     await world.invalid("GET", "/api/v1/routing-numbers/02100002x/", loc="path.number")
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ([], "no entry"),
-        (["x"], "line 1 has 1 characters"),
-        ([fedach(), fedwire()], "line 2"),
-        ([fedach(), fedach()], "line 2 has the routing number"),
-        ([fedach("021000022")], "line 1 has no routing number"),
-        ([fedach(name="")], "line 1 has no routing number"),
-        ([fedach(day="139925")], "line 1 has a date"),
-    ],
-)
-def test_a_file_that_is_no_directory_is_refused_with_its_line(lines, said):
-    with pytest.raises(InvalidDirectory, match=said):
+ODD = {
+    "has 1 characters": "x",
+    "has 101 characters": fedwire(),
+    "has the routing number": fedach(),
+    "has no routing number": fedach("021000022"),
+    "has no routing number with a name": fedach("011000015", name=""),
+    "has a date": fedach("011000015", day="139925"),
+}
+
+
+@pytest.mark.parametrize(("said", "line"), ODD.items())
+def test_an_odd_line_of_a_directory_is_skipped_and_named(said, line):
+    entries, odd = read_directory([fedach(), line, "\x1a"])
+    assert ([each.routing_number for each in entries], len(odd)) == (["021000021"], 1)
+    assert odd[0].startswith(f"line 2 {said}")
+
+
+@pytest.mark.parametrize("lines", [[], ["x"], [fedach(), *list(ODD.values())[:2]]], ids=len)
+def test_a_file_with_too_many_odd_lines_is_no_directory(lines):
+    with pytest.raises(InvalidDirectory, match="lines cannot be read"):
         read_directory(lines)
 
 
 def test_an_imported_directory_is_in_the_audit_log_of_the_bank(founded, database_dsn, tmp_path):
-    (tmp_path / "fpddir.txt").write_text(fedwire() + "\n")
+    (tmp_path / "fpddir.txt").write_text(fedwire() + "\nodd\n")
     status, said = founded("routing", "import", str(tmp_path / "fpddir.txt"))
-    assert (status, "1 routing numbers of WIRE" in said) == (0, True), said
+    assert (status, "1 routing numbers of WIRE" in said, "line 2 has 3" in said) == (0, True, True), said
     found = asyncio.run(fetch(database_dsn, "SELECT action, resource_id, outcome FROM audit_entry"))
     assert ("routing_directory.imported", "WIRE", "SUCCESS") in [tuple(row) for row in found]

@@ -194,6 +194,14 @@ async def test_verify_reports_a_row_appended_after_the_last(damaged_conn, table)
         assert_finding(await verify_bank(damaged_conn, market=MARKET), table, after)
 
 
+async def test_verify_reports_a_former_row_that_no_command_left(damaged_conn):
+    changed = "UPDATE former_row SET row = jsonb_set(row::jsonb, '{amount}', '1')::json WHERE kind = 'hold'"
+    async with rolled_back(damaged_conn):
+        await damaged_conn.execute(changed)
+        first = (await verify_bank(damaged_conn, market=MARKET)).findings[0]
+    assert (first.table, first.key["kind"]) == ("former_row", "hold")
+
+
 async def test_verify_reports_a_former_state_of_a_pocket_that_differs_from_the_log(damaged_conn):
     before = await damaged_conn.fetchrow(
         "SELECT customer_id, pocket_id, known_at, version FROM pocket_version ORDER BY version DESC LIMIT 1"

@@ -15,7 +15,6 @@ from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, connect
 from billfold.platform.database.pool import create_pool
 from billfold.platform.settings.settings import Settings
-from billfold.platform.telemetry.logs import configure_logging
 
 StepReporter = Callable[[str], None]
 
@@ -102,7 +101,6 @@ async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Resul
 def run_with_bank(context: CliContext, work: Callable[[Bank], Awaitable[Result]]) -> Result:
     """Open the bank, do the work, close it. Starts the embedded database if it is not running."""
     settings = context.settings()
-    configure_logging("ERROR")  # a command reports its own result
     with context.database(settings, _ignore) as database:
 
         async def run() -> Result:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from billfold.monitoring.health import HealthCheck
+from billfold.monitoring.health import HealthCheck, failed_check
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Host, hosts_of
 from billfold.platform.database.replica import CAUGHT_UP_SECONDS, FLUSHED, IDENTITY, REPLAYED
@@ -76,7 +76,7 @@ async def check_server(conn: Connection) -> list[HealthCheck]:
         try:
             checks.append(await look(conn))
         except Exception as error:  # noqa: BLE001 - a check that fails is a finding, not the end of the others
-            checks.append(HealthCheck(what, error_summary(error), "See the log of the database."))
+            checks.append(failed_check(what, error))
     return checks
 
 

@@ -16,8 +16,8 @@ from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.shortage import error_summary
-from billfold.platform.dates import et_date, format_eastern
+from billfold.platform.database.shortage import error_summary, plain_error
+from billfold.platform.dates import et_date, format_day, format_moment
 from billfold.platform.money import format_usd
 from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
@@ -26,11 +26,19 @@ from billfold.trading.settlement.store import OPEN_IN_SQL as OPEN_INSTRUCTIONS
 
 
 class HealthCheck(NamedTuple):
-    """The result of one check. `next_step` is empty when it passed."""
+    """The result of one check. `next_step` is empty when it passed; `detail` is for engineers."""
 
     what: str
     found: str
     next_step: str = ""
+    detail: str = ""
+
+
+def failed_check(what: str, error: Exception) -> HealthCheck:
+    """Return the result of a check that itself failed."""
+    summary = error_summary(error)
+    step = "Have an engineer look in the log of the database; docs/operate has the causes."
+    return HealthCheck(what, f"not checked: {plain_error(summary)}", step, summary)
 
 
 REFUSED_FOR = timedelta(days=1)
@@ -78,16 +86,18 @@ async def _run_check(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
     try:
         return await look
     except Exception as error:  # noqa: BLE001 - as `check_bank` says
-        return HealthCheck(what, error_summary(error), "See the log of the database and docs/operate.")
+        return failed_check(what, error)
 
 
 async def _daily_roots(conn: Connection) -> HealthCheck:
     refused = await list_refusals(conn)
     if refused:
         day, reason = refused[0]
-        return HealthCheck("daily roots", f"nothing was published of {day}: {reason}", "Run `billfold verify`.")
+        found = f"nothing was published of {format_day(day)}: {reason}"
+        return HealthCheck("daily roots", found, "Run `billfold verify`.")
     last = await find_root(conn)
-    return HealthCheck("daily roots", "none yet" if last is None else f"the last is of {last.day}")
+    shown = "none yet" if last is None else f"the last is of {format_day(last.day)}"
+    return HealthCheck("daily roots", shown)
 
 
 async def _now(conn: Connection) -> datetime:
@@ -96,18 +106,18 @@ async def _now(conn: Connection) -> datetime:
 
 async def _clock(conn: Connection) -> HealthCheck:
     kind = "real clock" if await read_clock(conn) is None else "test clock"
-    return HealthCheck("clock", f"{kind}: {format_eastern(await _now(conn))}")
+    return HealthCheck("clock", f"{kind}: {format_moment(await _now(conn))}")
 
 
 async def _backlog(conn: Connection) -> HealthCheck:
     now, first = await _now(conn), await next_due(conn)
     if first is None or first > now:
-        return HealthCheck("due work", f"none; next {format_eastern(first)}" if first else "none")
+        return HealthCheck("due work", f"none; next {format_moment(first)}" if first else "none")
     waiting, since, apart, apart_since = await conn.fetchrow(_BACKLOG, now) or (0, None, 0, None)
-    parts = [f"{waiting} customers since {format_eastern(since)}"] if since else []
+    parts = [f"{waiting} customers since {format_moment(since)}"] if since else []
     step = "Start a worker: `billfold worker`." if since and now - since > BACKLOG_LIMIT else ""
     if apart_since:
-        parts.append(f"{apart} set apart, the first since {format_eastern(apart_since)}: the bank closes without them")
+        parts.append(f"{apart} set apart, the first since {format_moment(apart_since)}: the bank closes without them")
         step = step or "Mend the cause that `billfold due-work list` names, then `billfold due-work retry`."
     return HealthCheck("due work", "; ".join(parts) or "none", step)
 
@@ -117,7 +127,7 @@ async def _audit_log(conn: Connection) -> HealthCheck:
     if since is None:
         return HealthCheck("audit log", "sealed")
     is_late = wall_now() - since > UNSEALED_LIMIT
-    found = f"{waiting} customers' entries not sealed, since {since:%Y-%m-%d %H:%M} UTC"
+    found = f"{waiting} customers' entries not sealed, since {format_moment(since)}"
     return HealthCheck("audit log", found, "Start a worker: `billfold worker`." if is_late else "")
 
 
@@ -130,14 +140,15 @@ async def _rail_files(conn: Connection) -> HealthCheck:
     reason = trouble.words() if trouble else ""
     more = f"; {len(waiting) - 1} more fail" if waiting[1:] else ""
     step = f"Run `billfold files retry {first.file_id}`, or propose to `close` it there."
-    return HealthCheck("rail files", f"{first.name}, {reason}{more}", step)
+    found = f"{first.name} is not booked yet, {plain_error(reason)}{more}"
+    return HealthCheck("rail files", found, step, reason)
 
 
 def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
     if not refused:
         return HealthCheck("rail files", "none fails")
     first, more = refused[0], f"; {len(refused) - 1} more were refused" if refused[1:] else ""
-    found = f"{first.rail} file {first.name} is refused since {format_eastern(first.created_at)}{more}"
+    found = f"{first.rail} file {first.name} is refused since {format_moment(first.created_at)}{more}"
     step = f"See why: `billfold files show {first.file_id}`. Nothing of it was booked: have it corrected and resent."
     return HealthCheck("rail files", found, step)
 
@@ -153,7 +164,7 @@ async def _liquidity(conn: Connection) -> HealthCheck:
     waiting, cents, since = await conn.fetchrow(_WAITS) or (0, 0, None)
     if since is None:
         return HealthCheck("liquidity", "no wire waits for funds")
-    found = f"{waiting} wires of {format_usd(cents)} wait for funds since {format_eastern(since)}"
+    found = f"{waiting} wires of {format_usd(cents)} wait for funds since {format_moment(since)}"
     return HealthCheck(
         "liquidity", found, "See `billfold liquidity show`: fund the reserve, or release with two people."
     )
@@ -167,7 +178,7 @@ SELECT source, refused_at, refusal FROM market_fetch
 _DESK = f"""
 SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused),
        (SELECT count(*) FROM dealer_message WHERE {OPEN_MESSAGES}),
-       (SELECT string_agg(dealer || ': ' || problem, '; ' ORDER BY dealer) FROM dealer_session
+       (SELECT array_agg(ARRAY[dealer, problem] ORDER BY dealer) FROM dealer_session
          WHERE problem IS NOT NULL AND NOT is_on)
 """
 
@@ -177,12 +188,15 @@ async def _trading_desk(conn: Connection) -> HealthCheck:
     unknown, paused, messages, failing = await conn.fetchrow(_DESK) or (0, None, 0, None)
     if unknown:
         step = "Ask the dealers, then `billfold desk report` or `billfold desk enter`."
-        return HealthCheck("trading desk", f"{unknown} orders whose dealer does not answer", step)
+        found = f"{unknown} orders may or may not be filled: the dealer does not answer"
+        return HealthCheck("trading desk", found, step)
     if messages:
         found = f"{messages} messages of dealers were held or refused"
         return HealthCheck("trading desk", found, "See why: `billfold desk messages`.")
     if failing:
-        return HealthCheck("trading desk", f"a session fails: {failing}", "Call the dealer; work its orders by hand.")
+        found = "; ".join(f"no session with {dealer}, {plain_error(problem)}" for dealer, problem in failing)
+        step = "Call the dealer; work its orders by hand."
+        return HealthCheck("trading desk", found, step, "; ".join(": ".join(each) for each in failing))
     step = "Resume it: `billfold desk resume`." if paused else ""
     return HealthCheck("trading desk", f"paused: {paused}" if paused else "running", step)
 
@@ -202,7 +216,7 @@ async def _settlement(conn: Connection) -> HealthCheck:
     if held or rejected:
         found = f"{held} confirmations differ, {rejected} instructions are rejected"
         return HealthCheck("settlement", found, "See them: `billfold settlement show`.")
-    return HealthCheck("settlement", f"{fails} fails since {since}" if fails else "nothing fails")
+    return HealthCheck("settlement", f"{fails} fails since {format_day(since)}" if since and fails else "nothing fails")
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:
@@ -214,7 +228,7 @@ async def _market_data(conn: Connection, settings: Settings, market: Market | No
     if first is None:
         late = await conn.fetchrow(_LATE_FETCH, wall_now() - REFUSED_FOR)
         if late and settings.market_sources:
-            found = f"{late['source']} was refused at {format_eastern(late['refused_at'])}: {late['refusal']}"
+            found = f"{late['source']} was refused at {format_moment(late['refused_at'])}: {late['refusal']}"
             return HealthCheck("market data", found, "See `billfold market status`; docs/operate/market_data.md.")
         return HealthCheck("market data", f"rates of {rates.newest}")
     found = f"{first.what}: {first.newest}; {first.problem}"
@@ -227,9 +241,10 @@ async def failed_work(conn: Connection) -> HealthCheck:
     if not failed:
         return HealthCheck("workers", "nothing fails")
     first, more = failed[0], f"; {len(failed) - 1} more fail" if failed[1:] else ""
-    found = f"{first.kind} {first.item}, {first.tries} tries: {first.error}{more}"
-    again = f"{first.again_at:%Y-%m-%d %H:%M} UTC"
-    return HealthCheck("workers", found, f"Fix the error; it is retried at {again}.")
+    times = "once" if first.tries == 1 else f"{first.tries} times"
+    found = f"{first.kind.replace('_', ' ')} failed {times}, {plain_error(first.error)}{more}"
+    step = f"Have an engineer fix the cause. It is tried again {format_moment(first.again_at)}."
+    return HealthCheck("workers", found, step, f"{first.kind} {first.item}: {first.error}")
 
 
 async def _wallets(conn: Connection) -> HealthCheck:
@@ -238,10 +253,10 @@ async def _wallets(conn: Connection) -> HealthCheck:
     if not blocked:
         return HealthCheck("wallets", "none is blocked")
     first, more = blocked[0], f"; {len(blocked) - 1} more are blocked" if blocked[1:] else ""
-    found = (
-        f"{first.chain} since {first.problem_since:%Y-%m-%d %H:%M} UTC: {first.problem}, {first.problem_detail}{more}"
-    )
-    return HealthCheck("wallets", found, "See docs/operate/crypto_withdrawals.md; it continues automatically.")
+    since = f" since {format_moment(first.problem_since)}" if first.problem_since else ""
+    found = f"{first.chain}{since}: {plain_error(first.problem_detail or '')}{more}"
+    step = "See docs/operate/crypto_withdrawals.md; it continues automatically."
+    return HealthCheck("wallets", found, step, first.problem_detail or "")
 
 
 async def _chains(conn: Connection) -> HealthCheck:
@@ -254,7 +269,7 @@ async def _chains(conn: Connection) -> HealthCheck:
     for each in cursors:
         if each.problems or wall_now() - each.agreed_at > UNREAD_LIMIT:
             said = "; ".join(f"{node} {problem}" for node, problem in each.problems.items())
-            found = f"{each.chain} is read up to {each.agreed_at:%Y-%m-%d %H:%M} UTC: {said or 'no worker reads it'}"
+            found = f"{each.chain} is read up to {format_moment(each.agreed_at)}: {said or 'no worker reads it'}"
             return HealthCheck("chains", found, "Fix the nodes, or start a worker: `billfold worker`.")
     return HealthCheck("chains", f"{len(cursors)} read" if cursors else "none is read")
 
@@ -274,6 +289,13 @@ SELECT 'Webhook deliveries', (SELECT min(due_at) FROM subscription_queue WHERE d
 SELECT 'Files of the rails', (SELECT min(created_at) FROM rail_file WHERE done_at IS NULL),
        (SELECT count(*) FROM (SELECT 1 FROM rail_file WHERE done_at IS NULL LIMIT {COUNT_MAX}) q), $1
 """
+_WAITING = f"""
+SELECT (SELECT count(*) FROM freeze_proposal WHERE status IN ('PROPOSED', 'CONFIRMED')) AS proposals,
+       (SELECT count(*) FROM reconciliation_break WHERE status = 'OPEN') AS breaks,
+       (SELECT count(*) FROM suspense_item WHERE status = 'HELD') AS suspense,
+       (SELECT count(*) FROM dealer_message WHERE {OPEN_MESSAGES}) AS dealer_messages,
+       (SELECT count(*) FROM settlement_difference WHERE status = 'HELD') AS differences
+"""
 _CLAIMS = "SELECT name, until FROM work_claim WHERE until > $1 ORDER BY name"
 
 
@@ -292,6 +314,11 @@ async def read_lags(conn: Connection, *, now: datetime, wall: datetime) -> list[
         QueueLag(name, count, None if since is None else max(at - since, timedelta()))
         for name, since, count, at in rows
     ]
+
+
+async def count_waiting(conn: Connection) -> dict[str, int]:
+    """Return how much of each kind waits for an operator, besides reviews."""
+    return dict(await conn.fetchrow(_WAITING) or {})
 
 
 async def list_claims(conn: Connection, wall: datetime) -> list[tuple[str, datetime]]:

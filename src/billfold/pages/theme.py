@@ -2,15 +2,16 @@
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode, urlsplit
-from zoneinfo import ZoneInfo
 
 from billfold.pages.fonts import font_source
+from billfold.platform.database.shortage import plain_error
+from billfold.platform.dates import format_day, format_moment
 from billfold.platform.money import format_price, format_usd
 
 COOKIE = "__Host-session"
@@ -55,7 +56,8 @@ class Theme:
         self._templates.filters["dollars"] = format_dollars
         self._templates.filters["cents"] = format_usd
         self._templates.filters["ending"] = format_ending
-        self._templates.filters["moment"] = local_time
+        self._templates.filters["moment"] = format_moment
+        self._templates.filters["plain"] = plain_error
         self._templates.filters["price"] = format_price
         self._templates.filters["ago"] = format_duration
         self._templates.filters["with_query"] = with_query
@@ -109,18 +111,6 @@ def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
         # Browsers apply the policy to the target of a form's redirect, too.
         policy += f" {parts.scheme}://{parts.netloc}" if parts.netloc else f" {parts.scheme}:"
     return {"content-security-policy": policy, **_HEADERS}
-
-
-def local_time(when: datetime | str, zone: str) -> str:
-    """Format an instant, or its text of RFC 3339, in a user's time zone: "Jun 2, 2025, 9:00 AM EDT"."""
-    at = datetime.fromisoformat(when) if isinstance(when, str) else when
-    local = at.astimezone(ZoneInfo(zone))
-    return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p %Z}"
-
-
-def format_day(when: date) -> str:
-    """Format a date: "Jun 2, 2025"."""
-    return f"{when:%b} {when.day}, {when.year}"
 
 
 def format_duration(lasted: timedelta) -> str:

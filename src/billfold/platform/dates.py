@@ -71,6 +71,19 @@ def format_eastern(at: datetime) -> str:
     return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")
 
 
+def format_moment(when: datetime | str, zone: str = ET.key) -> str:
+    """Format an instant, or its text of RFC 3339, in a time zone, by default the bank's: "Jun 2, 2025, 9:00 AM ET"."""
+    at = datetime.fromisoformat(when) if isinstance(when, str) else when
+    local = at.astimezone(ZoneInfo(zone))
+    name = "ET" if zone == ET.key else f"{local:%Z}"
+    return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p} {name}"
+
+
+def format_day(when: date) -> str:
+    """Format a date: "Jun 2, 2025"."""
+    return f"{when:%b} {when.day}, {when.year}"
+
+
 def require_aware(at: datetime) -> datetime:
     """Return `at` if it has an offset. Raises ValueError for a naive instant.
 

@@ -1,15 +1,17 @@
 """Lists of the whole bank and of one customer: each is one statement by an index, declared with what it shows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 from asyncpg import Record
 
 from billfold.dual_control.store import FreezeSubject
+from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import BY_CREATION, BY_OPENING, KeysetList
 
-Shown = Literal["text", "words", "money", "moment", "status"]
+Shown = Literal["text", "words", "money", "moment", "status", "action"]
 
 
 class Column(NamedTuple):
@@ -44,6 +46,14 @@ class Listing(NamedTuple):
     def page_of(self, row: Record) -> str:
         """Return the page of a row, or nothing."""
         return self.link.format_map(dict(row))
+
+
+_NAMES = "SELECT customer_id, name FROM customer WHERE customer_id = ANY($1::uuid[])"
+
+
+async def names_of(conn: Db, customer_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return the names of customers by their ids."""
+    return {row["customer_id"]: row["name"] for row in await conn.fetch(_NAMES, list(customer_ids))}
 
 
 def _as_is(row: Record) -> Record:
@@ -246,7 +256,7 @@ OF_CUSTOMER: Mapping[str, Listing] = MappingProxyType(
                 {"recorded_at": "timestamptz", "entry_no": "bigint"},
             ),
             (
-                Column("Action", "action", below="actor_name"),
+                Column("What happened", "action", "action", "actor_name"),
                 Column("Recorded", "recorded_at", "moment", "ip_address"),
                 Column("Outcome", "outcome", "status"),
             ),

@@ -37,6 +37,17 @@ SELECT p.key, string_agg(DISTINCT quote_literal(c.kind), ', ') AS kinds
 """
 
 
+# Of rows without any fingerprint nothing is known, as of the present ones that need none.
+_FORMER = """
+  WITH said AS (SELECT {owner} AS customer_id, p.key AS id, array_agg(p.value) AS said
+                  FROM {fingerprints} GROUP BY 1, 2)
+SELECT t.*, s.said, f.customer_id AS of_customer, f.object_id::text AS of_id, f.until AS of_until
+  FROM former_row f CROSS JOIN LATERAL json_populate_record(NULL::{table}, f.row) t
+  JOIN said s ON s.customer_id = f.customer_id AND s.id = f.object_id::text
+ WHERE f.kind = '{table}' ORDER BY of_customer, of_id, of_until
+"""
+
+
 class Log(NamedTuple):
     """SQL for the fingerprints of a table and for the last fingerprint of each row."""
 
@@ -71,6 +82,7 @@ class FingerprintedTable(NamedTuple):
     proof_of: Callable[[Record], str]
     needs_one: str = "true"
     log: Log = _COMMANDS
+    keeps_former: bool = False
 
     @property
     def fingerprints(self) -> str:
@@ -117,6 +129,7 @@ async def tables_of_commands(conn: Connection) -> list[FingerprintedTable]:
             left_by.get(stored_name(row.table), "NULL"),
             proof_of=_proof_as(row),
             needs_one=row.proof_needed,
+            keeps_former=row.keeps_former is True,
         )
         for row in sorted(fingerprinted_rows(), key=lambda row: row.table)
     ]
@@ -135,6 +148,8 @@ async def check_fingerprints(
     rows = [f"SELECT 1 FROM {each.table} UNION ALL SELECT 1 FROM {each.fingerprints}" for each in tables]
     for fingerprinted in compress(tables, await any_rows(conn, rows)):
         await _check_table(conn, findings, fingerprinted)
+        if fingerprinted.keeps_former:
+            await _check_former(conn, findings, fingerprinted)
 
 
 async def _check_table(conn: Connection, findings: Findings, fingerprinted: FingerprintedTable) -> None:
@@ -149,6 +164,19 @@ async def _check_table(conn: Connection, findings: Findings, fingerprinted: Fing
                 key = {"customer_id": row_key[0]} | {name: _as_id(value) for name, value in own}
                 certainty = Certainty.CHANGED if message == _CHANGED else Certainty.MISSING
                 findings.add(fingerprinted.table, key, message, certainty=certainty)
+
+
+async def _check_former(conn: Connection, findings: Findings, fingerprinted: FingerprintedTable) -> None:
+    """Compare each state that a row had, as far as it is kept whole, with all fingerprints of the row."""
+    statement = _FORMER.format(table=fingerprinted.table, owner=_OWNER, fingerprints=fingerprinted.fingerprints)
+    cursor = await conn.cursor(statement, timeout=STATEMENT_TIMEOUT_SECONDS)
+    while rows := await cursor.fetch(_BATCH_SIZE, timeout=STATEMENT_TIMEOUT_SECONDS):
+        findings.checked["former_row"] += len(rows)
+        for row in rows:
+            if fingerprinted.proof_of(row) not in row["said"]:
+                named = {"kind": fingerprinted.table, "object_id": UUID(row["of_id"]), "until": row["of_until"]}
+                key = {"customer_id": row["of_customer"], **named}
+                findings.add("former_row", key, "no command left its row so", certainty=Certainty.CHANGED)
 
 
 def _describe_mismatch(fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] | None) -> str | None:

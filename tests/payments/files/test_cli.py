@@ -78,7 +78,8 @@ def test_a_waiting_file_is_reported_with_its_line_and_retried(billfold, founded,
     assert "ARRIVED, waiting: line 4: CheckViolationError" in said
     (file_id,) = [word for word in said.split() if word.count("-") == 4]
     status, said = billfold("doctor")
-    assert (status, "odd.ach, line 4" in said, f"files retry {file_id}" in said) == (1, True, True)
+    assert (status, "odd.ach is not booked yet, line 4" in said, f"files retry {file_id}" in said) == (1, True, True)
+    assert "CheckViolationError" in said, "for engineers"
     status, said = billfold("files", "retry", file_id)
     assert (status, "odd.ach still waits: line 4" in said, "Next:" in said) == (1, True, True)
     assert '"tries": 2' in billfold("files", "show", file_id)[1]

@@ -92,7 +92,7 @@ def test_trading_uses_rates_of_the_previous_market_day_but_not_older_ones(teller
     assert market.is_current(et_instant(TUESDAY, 7)), "Monday's prices hold until Tuesday's opening"
     assert not market.is_current(et_instant(TUESDAY, 8))
     (rates, *_) = market_data_states(market, et_instant(TUESDAY, 8))
-    assert (rates.newest, bool(rates.problem)) == ("2025-05-30, 2 bond market days ago", True)
+    assert (rates.newest, bool(rates.problem)) == ("May 30, 2025, 2 bond market days ago", True)
 
 
 def test_no_bill_is_simulated_beyond_the_known_auctions(teller):

@@ -174,7 +174,7 @@ async def test_an_alert_has_an_owner_until_it_is_put_down(bank, operators):
     await olga.go("/bank")
     await olga.send("/bank", **form)
     await otto.go("/bank")
-    assert f"({olga.user_id}) has it since" in otto.text
+    assert f"({olga.user_id}), since" in otto.text
     for wrong in ({"alert": "weather"}, {"decision": "x"}):
         assert (await otto.post("/bank", form | wrong | {"csrf": otto.csrf})).status_code == 422
     await otto.send("/bank", **form)

@@ -19,7 +19,7 @@ from billfold.bills.rules.accretion import MICROSECONDS, AccretionLine, microsec
 from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
 from billfold.bills.types import Auction, Bill, BillPrices, DailyRates, PriceStrike, simulated_maturity
 from billfold.platform.calendars import Calendars
-from billfold.platform.dates import et_date, et_instant, format_eastern
+from billfold.platform.dates import et_date, et_instant, format_day, format_moment
 from billfold.platform.errors import NotFound
 from billfold.platform.money import PRICE_PAR_MICROS
 
@@ -371,13 +371,14 @@ def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState
     """Yield the state at an instant of the rates, then of the bills of each term."""
     problem = "" if market.is_current(at) else "too old: nothing is bought, and sales cost more"
     age, strike = market.age_days(at), market.last_strike
-    yield MarketDataState("rates", f"{market.last_day}, {age} bond market {'day' if age == 1 else 'days'} ago", problem)
+    days = f"{age} bond market {'day' if age == 1 else 'days'} ago"
+    yield MarketDataState("rates", f"{format_day(market.last_day)}, {days}", problem)
     if market.quotes_age_max is not None:
-        yield MarketDataState("dealers' quotes", format_eastern(strike.struck_at) if strike else "none", problem)
+        yield MarketDataState("dealers' quotes", format_moment(strike.struck_at) if strike else "none", problem)
     for weeks in TERMS:
         try:
             bill = market.on_the_run(weeks, market.calendars.business_date(at))
-            simulated = ", simulated" if bill.simulated else ""
-            yield MarketDataState(f"{weeks}-week bill", f"{bill.cusip}, issued {bill.first_issue}{simulated}")
+            issued = f"issued {format_day(bill.first_issue)}" + (", simulated" if bill.simulated else "")
+            yield MarketDataState(f"{weeks}-week bill", f"{bill.cusip}, {issued}")
         except NotFound as missing:
             yield MarketDataState(f"{weeks}-week bill", "none", missing.detail)

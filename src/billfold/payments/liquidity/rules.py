@@ -24,6 +24,7 @@ class DuePayment(NamedTuple):
     due_at: datetime
     is_waiting: bool = False
     is_released: bool = False
+    payee: str = ""
 
 
 class Flow(NamedTuple):

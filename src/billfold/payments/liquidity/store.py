@@ -24,7 +24,8 @@ SELECT coalesce(sum(debits - credits), 0)::bigint FROM account
 """
 _DUE = f"""
 SELECT m.message_id, m.customer_id, m.wire_id, w.amount, m.send_at,
-       w.reason IS NOT DISTINCT FROM '{WAITING_FOR_FUNDS}', w.reason IS NOT DISTINCT FROM '{RELEASED}'
+       w.reason IS NOT DISTINCT FROM '{WAITING_FOR_FUNDS}', w.reason IS NOT DISTINCT FROM '{RELEASED}',
+       w.counterparty_name
   FROM wire_message m JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
  WHERE m.file_id IS NULL AND m.send_at <= $1 AND m.kind IN ('pacs.008', 'pacs.004')
    AND w.direction = 'OUTGOING' AND w.status = 'PENDING'

@@ -15,6 +15,8 @@ from billfold.payments.routing.directory import InvalidDirectory, read_directory
 from billfold.payments.routing.store import replace_directory
 from billfold.platform.clock import wall_now
 
+_NAMED_MAX = 5
+"""Odd lines that are named."""
 group = CommandGroup("routing", "The directories of routing numbers.", example="import FedACHdir.txt")
 
 
@@ -23,10 +25,10 @@ async def import_directory(
     bank: Bank,
     file: Annotated[Path, typer.Argument(help="A directory of FedACH or of Fedwire, as the Federal Reserve makes it.")],
 ) -> str:
-    """Import a directory; it replaces the one before of its rail."""
+    """Import a directory; it replaces the one before of its rail. Lines that cannot be read are skipped and named."""
     try:
         with file.open(encoding="latin-1", newline="\n") as lines:
-            entries = read_directory(lines)
+            entries, odd = read_directory(lines)
     except (OSError, InvalidDirectory) as wrong:
         raise CliError(f"{file}: {wrong}.", "The directory before stays. Download the file again.") from None
     rail = entries[0].rail
@@ -38,7 +40,8 @@ async def import_directory(
         "routing_directory.imported",
         resource=("routing_directory", rail),
         now=wall_now(),
-        details={"entries": len(entries)},
+        details={"entries": len(entries), "odd": odd[:_NAMED_MAX]},
     ) as action:
         await replace_directory(action.conn, entries)
-    return f"{len(entries):,} routing numbers of {rail} are in the directory."
+    skipped = f" Skipped {len(odd):,}: {'; '.join(odd[:_NAMED_MAX])}." if odd else ""
+    return f"{len(entries):,} routing numbers of {rail} are in the directory.{skipped}"

@@ -3,7 +3,7 @@
 Pure. A file has one of the two; each line is one routing number.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable
 from datetime import date, datetime
 from typing import Final, NamedTuple
 
@@ -26,34 +26,56 @@ class DirectoryEntry(NamedTuple):
 
 
 class InvalidDirectory(ValueError):
-    """A file is not a directory; the text names the line."""
+    """A file is not a directory; the text says why."""
 
 
-def read_directory(lines: Iterable[str]) -> list[DirectoryEntry]:
-    """Return the entries of a directory. Raises InvalidDirectory, also for two rails, duplicates and no entry."""
-    found = list(_read(lines))
-    if not found:
-        raise InvalidDirectory("the file has no entry")
-    return found
+class Directory(NamedTuple):
+    """The entries of a file, and its lines that cannot be read, each with the reason."""
+
+    entries: list[DirectoryEntry]
+    odd: list[str]
 
 
-def _read(lines: Iterable[str]) -> Iterator[DirectoryEntry]:
-    rail, seen = None, set()
+ODD_SHARE_MAX: Final = 100
+"""One line in as many may be odd; a file with more is of another kind, or broken."""
+
+
+def read_directory(lines: Iterable[str]) -> Directory:
+    """Return the entries of a directory; of a number that comes twice the first.
+
+    Raises InvalidDirectory for a file without entries, or if more than one line in a hundred (and more than one in all)
+    is odd.
+    """
+    found, odd = dict[str, DirectoryEntry](), list[str]()
+    rail = None
     for number, line in enumerate((each.rstrip("\r\n") for each in lines), start=1):
-        reader = _READERS.get(len(line))
-        if reader is None or rail not in {None, reader}:
-            raise InvalidDirectory(f"line {number} has {len(line)} characters: 155 of FedACH, or 101 of Fedwire")
-        rail = reader
+        if not line.strip(" \x1a"):  # an empty line, or the end of a file of MS-DOS
+            continue
         try:
-            entry = reader(line)
-        except ValueError:
-            raise InvalidDirectory(f"line {number} has a date that does not exist") from None
-        if not is_routing_number(entry.routing_number) or not entry.name:
-            raise InvalidDirectory(f"line {number} has no routing number with a name")
-        if entry.routing_number in seen:
-            raise InvalidDirectory(f"line {number} has the routing number of a line before")
-        seen.add(entry.routing_number)
-        yield entry
+            entry = _read(line, rail, found)
+        except InvalidDirectory as wrong:
+            odd.append(f"line {number} {wrong}")
+        else:
+            rail, found[entry.routing_number] = _READERS[len(line)], entry
+    if len(odd) > max(1, len(found) // ODD_SHARE_MAX) or not found:
+        named = f"; {odd[0]}" if odd else ""
+        raise InvalidDirectory(f"{len(odd):,} of {len(odd) + len(found):,} lines cannot be read{named}")
+    return Directory(list(found.values()), odd)
+
+
+def _read(line: str, rail: object, found: Container[str]) -> DirectoryEntry:
+    reader = _READERS.get(len(line))
+    if reader is None or rail not in {None, reader}:
+        raise InvalidDirectory(f"has {len(line)} characters: 155 of FedACH, or 101 of Fedwire")
+    try:
+        entry = reader(line)
+    except ValueError:
+        raise InvalidDirectory("has a date that does not exist") from None
+    if not is_routing_number(entry.routing_number) or not entry.name:
+        raise InvalidDirectory("has no routing number with a name")
+    if entry.routing_number in found:
+        raise InvalidDirectory("has the routing number of a line before")
+    return entry
 
 
 def _day(text: str, layout: str) -> date | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import re
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -88,6 +89,30 @@ def error_summary(error: BaseException) -> str:
     """Return an error in one line. Later lines of a database error may contain row data."""
     text = error.detail if isinstance(error, BillfoldError) else repr(error)
     return (text.splitlines() or [type(error).__name__])[0][:_SUMMARY_CHARS_MAX]
+
+
+_NAMED = re.compile(r"(line \d+: )?(?:\w+\.)*(gaierror|[A-Z]\w*(?:Error|Timeout|Exception))[(:]")
+_PLAIN = {
+    "TimeoutError": "it did not answer in time",
+    "ConnectionRefusedError": "the connection was refused",
+    "ConnectionResetError": "the connection was lost",
+    "gaierror": "the name of its host is unknown",
+    "SSLCertVerificationError": "its certificate is not trusted",
+    "SSLError": "no encrypted connection was made",
+    "PermissionError": "a file may not be opened",
+    "FileNotFoundError": "a file is missing",
+    "ConnectError": "no connection was made",
+    "ReadTimeout": "it did not answer in time",
+    "ConnectTimeout": "it did not answer in time",
+}
+
+
+def plain_error(summary: str) -> str:
+    """Return what an `error_summary` says to people who do not read code; a text of the bank's own is left as it is."""
+    named = _NAMED.match(summary)
+    if named is None:
+        return summary
+    return (named[1] or "") + _PLAIN.get(named[2], "an unexpected error stopped it")
 
 
 def database_unavailable() -> Unavailable:

@@ -11,7 +11,7 @@ from billfold.ledger.book.recording import post_signed
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
-from billfold.platform.dates import et_date
+from billfold.platform.dates import et_date, format_day
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for, format_usd
@@ -204,13 +204,14 @@ def _difference(row: SettlementInstruction, cmd: ConfirmSettlement, ctx: Context
     open_units = -cmd.custody_units if row.is_redemption else row.open_units
     is_within = _is_within(cmd.units, open_units)
     today, right = et_date(ctx.now), expected_money(row, cmd.units) if is_within else cmd.money
+    settled, due = format_day(cmd.settled_on), format_day(row.settles_on)
     wrong = {
         f"The instruction is {row.status} already.": row.status in CLOSED and not row.is_redemption,
         f"It is of attempt {cmd.attempt}; attempt {row.attempt} is {row.status}.": (
             cmd.attempt != row.attempt or row.status == _S.NEW
         ),
         f"It settles {cmd.cusip}, the instruction is of {row.cusip}.": cmd.cusip != row.cusip,
-        f"It settled on {cmd.settled_on}; it is due on {row.settles_on}, and today is {today}.": not (
+        f"It settled on {settled}; it is due on {due}, and today is {format_day(today)}.": not (
             row.settles_on <= cmd.settled_on <= today
         ),
         f"It settles {cmd.units} units; {open_units} are open.": not is_within,

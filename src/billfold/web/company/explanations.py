@@ -20,7 +20,7 @@ from billfold.accounts.explain.schemas import Explained, Explanation, Input, Row
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.explanations import routes
 from billfold.http.operations import Operation
-from billfold.pages.theme import format_day, local_time
+from billfold.platform.dates import format_day, format_moment
 from billfold.platform.errors import NotFound
 from billfold.web.console.spoken_formulas import spoken
 from billfold.web.console.team import InCompany
@@ -153,7 +153,7 @@ def _steps(found: Explanation, reader: Reader) -> list[ShownValue]:
 def _shown(given: Explanation | Input | Step, reader: Reader) -> str:
     amount = "" if given.amount is None else given.amount.formatted
     if given.unit == Unit.INSTANT:
-        at = local_time(datetime.fromisoformat(given.value), reader.zone)
+        at = format_moment(datetime.fromisoformat(given.value), reader.zone)
         return f"{at}, {amount}" if amount else at
     if amount:
         return amount
@@ -172,7 +172,7 @@ def _row(row: Row, reader: Reader) -> ShownRow:
         f"{row.price} per $100" if row.price is not UNSET else "",
         f"{row.rate} %" if row.rate is not UNSET else "",
         format_day(row.on) if isinstance(row.on, date) else "",
-        local_time(row.at, reader.zone) if isinstance(row.at, datetime) else "",
+        format_moment(row.at, reader.zone) if isinstance(row.at, datetime) else "",
         f"journal entry {row.entry_no}" if row.entry_no is not UNSET else "",
         row.source or "",
     ]

@@ -8,7 +8,7 @@ from litestar import get, post
 
 from billfold.events.notifications import routes
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, CustomerNotification
-from billfold.pages.theme import local_time
+from billfold.platform.dates import format_moment
 from billfold.platform.errors import InvalidInput
 from billfold.team.routes import get_team
 from billfold.web.console.team import Company, InCompany
@@ -59,7 +59,7 @@ async def show_notifications(company: InCompany) -> PageResponse:
         raise InvalidInput.at("query", "status", msg=f"must be one of {', '.join(_STATES)}")
     rows = await company.api.get(routes.list_notifications, status=status, cursor=query.get("cursor"), limit=_PAGE)
     zone = company.page.user.time_zone
-    days = groupby(rows.items, lambda each: local_time(each.created_at, zone).rpartition(", ")[0])
+    days = groupby(rows.items, lambda each: format_moment(each.created_at, zone).rpartition(", ")[0])
     return company.render(
         "notifications",
         rows=rows,

@@ -26,17 +26,23 @@ class Sentence(NamedTuple):
     path: str = ""
 
 
-def sentence_of(action: str, resource_id: str | None, details: Mapping[str, Any], named: Mapping[str, Hit]) -> Sentence:
-    """Return what an entry says, after the name of who did it; `named` are things of the company by their ids."""
+def words_of(action: str) -> str:
+    """Return the verb and the kind of the object of an action: "updated the Pocket"."""
     if action in _SAID:
-        return Sentence(_SAID[action])
+        return _SAID[action]
     resource, _, verb = action.partition(".")
     noun = _NOUNS.get(resource, resource.replace("_", " "))
     part, _, done = verb.rpartition("_")
-    is_of_part = part and done.endswith(_PAST)
-    words = (
-        f"{done} the {part.replace('_', ' ')} of the {noun}" if is_of_part else f"{verb.replace('_', ' ')} the {noun}"
-    )
+    if part and done.endswith(_PAST):
+        return f"{done} the {part.replace('_', ' ')} of the {noun}"
+    return f"{verb.replace('_', ' ')} the {noun}"
+
+
+def sentence_of(action: str, resource_id: str | None, details: Mapping[str, Any], named: Mapping[str, Hit]) -> Sentence:
+    """Return what an entry says, after the name of who did it; `named` are things of the company by their ids."""
+    words = words_of(action)
+    if action in _SAID:
+        return Sentence(words)
     hit = named.get(resource_id or "")
     if hit:
         return Sentence(f"{words} of" if hit.kind == "Transfer request" else words, hit.label, hit.path)

@@ -56,7 +56,7 @@ async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") ->
         pocket_names={each.id: each.pocket_name for each in pockets.items},
         cards=await api.get(list_customer_cards, customer_id=key, limit=_SHOWN),
         wires=await api.get(list_wires, customer_id=key, limit=_SHOWN),
-        events=await partner.page.pool.fetch(_EVENTS, customer.id, PARTNER_KINDS, _SHOWN),
+        events=await partner.page.pool.fetch(_EVENTS, customer.id, PARTNER_KINDS, _NEWEST),
         entries=await api.get(list_customer_ach_originations, customer_id=key, limit=_SHOWN),
         transactions=await api.get(list_customer_transactions, customer_id=key, limit=_SHOWN),
     )

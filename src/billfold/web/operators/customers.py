@@ -13,13 +13,16 @@ from billfold.identity.operators import record_reading
 from billfold.identity.partners.store import find_partner, list_partners
 from billfold.ledger.customers import CustomerRow
 from billfold.ledger.directory import find_customer
+from billfold.payments.ach.commands import AchEntry
 from billfold.payments.ach.store import get_entry
+from billfold.payments.wires.commands import WireRow
 from billfold.payments.wires.store import get_wire
 from billfold.platform.database.paging import Page
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.servicing.lists import OF_BANK, OF_CUSTOMER, Listing
 from billfold.servicing.payments import Way, find_way_of_wire, way_of_entry
 from billfold.servicing.search import TEXT_MAX, Found, search
+from billfold.web.console.audit_sentences import words_of
 from billfold.web.console.team import BankPage, InBank
 from billfold.web.page_context import PageResponse, path_id, redirect
 
@@ -93,8 +96,8 @@ async def show_customer(operator: InBank, customer_id: str) -> PageResponse:
             conn, owner, statuses=None, pocket_ids=None, offset=0, limit=_POCKETS_MAX
         )
     values = {each.pocket_id: valuation(each, bank, now).total_value for each in pockets}
-    facts = {"tables": tables, "newest": _NEWEST, "pockets": pockets, "count": count, "values": values}
-    return operator.render("bank_customer", customer=row, people=team, total=sum(values.values()), **facts)
+    facts = {"tables": tables, "newest": _NEWEST, "pockets": pockets, "count": count, "values": values, "people": team}
+    return operator.render("bank_customer", said=words_of, customer=row, total=sum(values.values()), **facts)
 
 
 @get(f"{_ONE}/{{name:str}}")
@@ -105,7 +108,7 @@ async def list_of_customer(operator: InBank, customer_id: str, name: str) -> Pag
     row, listing = await _customer(operator, customer_id), OF_CUSTOMER[name]
     rows, wrong = await _page_of(operator, listing, name, row.customer_id)
     shown = {"title": listing.title, "tables": [Found(listing, rows.items)], "rows": rows, "customer": row}
-    return operator.render("bank_list", **shown, text="", wrong=wrong)
+    return operator.render("bank_list", said=words_of, **shown, text="", wrong=wrong)
 
 
 @get(f"{_ONE}/wire/{{wire_id:str}}")
@@ -117,19 +120,29 @@ async def show_wire(operator: InBank, customer_id: str, wire_id: str) -> PageRes
         way = await find_way_of_wire(conn, wire)
     is_out = wire.direction == "OUTGOING"
     named = {"IMAD": wire.imad, "OMAD": wire.omad, "UETR": wire.uetr, "Reference": wire.reference_number}
-    return _payment(operator, row, wire, way=way, is_out=is_out, kind="Wire", party=wire.counterparty_name, named=named)
+    facts = {"is_out": is_out, "kind": "Wire", "party": wire.counterparty_name, "named": named}
+    return await _payment(operator, row, wire, way=way, **facts)
 
 
 @get(f"{_ONE}/ach-entry/{{ach_id:str}}")
 async def show_ach_entry(operator: InBank, customer_id: str, ach_id: str) -> PageResponse:
     """Show where an ACH entry is."""
     row = await _customer(operator, customer_id)
-    entry = await get_entry(operator.bank.pool, row.customer_id, path_id(ach_id))
+    entry = await get_entry(operator.bank.pool, path_id(ach_id))
+    if entry.customer_id != row.customer_id:
+        raise NotFound("There is no such ACH entry.")
     is_out = (entry.direction == "CREDIT") == (entry.way == "ORIGINATION")
     named = {"Trace number": entry.trace_number, "Return code": entry.return_code, "Company": entry.company_name}
     facts = {"is_out": is_out, "kind": "ACH entry", "party": entry.party_name, "named": named}
-    return _payment(operator, row, entry, way=way_of_entry(entry), **facts)
+    return await _payment(operator, row, entry, way=way_of_entry(entry), **facts)
 
 
-def _payment(operator: BankPage, customer: CustomerRow, payment: object, *, way: Way, **facts: object) -> PageResponse:
-    return operator.render("bank_payment", customer=customer, payment=payment, way=way, **facts)
+async def _payment(
+    operator: BankPage, customer: CustomerRow, payment: WireRow | AchEntry, *, way: Way, **facts: object
+) -> PageResponse:
+    ids = None if payment.pocket_id is None else [payment.pocket_id]
+    _, pockets = await list_page_by_offset(
+        operator.bank.pool, customer.customer_id, statuses=None, pocket_ids=ids, offset=0, limit=1
+    )
+    shown = {"customer": customer, "payment": payment, "pocket": pockets[0] if ids and pockets else None, "way": way}
+    return operator.render("bank_payment", **shown, **facts)

@@ -1,14 +1,20 @@
-"""The first page of an operator: the bank's health, and who looks after what fails."""
+"""The first page of an operator: what waits for people, what fails and who looks after it."""
 
 from litestar import get, post
 
 from billfold.monitoring.alerts import list_owners, put_down_alert, take_alert
-from billfold.monitoring.health import check_bank, list_claims, read_lags
+from billfold.monitoring.health import check_bank, count_waiting, list_claims, read_lags
+from billfold.onboarding.review_queue import list_waiting
+from billfold.payments.liquidity.store import read_reserve
 from billfold.platform.errors import InvalidInput
 from billfold.reports.proofs.roots.store import find_root
 from billfold.verify.runner import find_last_verification
 from billfold.web.console.team import BankPage, InBank
+from billfold.web.operators.reviews import SHOWN_MAX
 from billfold.web.page_context import FormError, PageResponse, redirect, shown_again
+
+_PAGES = {"rail files": "rails", "trading desk": "desk", "settlement": "settlement", "liquidity": "liquidity"}
+"""Where a check that fails is worked on, below /bank."""
 
 
 async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
@@ -18,9 +24,16 @@ async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
         lags = await read_lags(conn, now=operator.clock.now, wall=operator.page.now)
         verified, root = await find_last_verification(conn), await find_root(conn)
         claims, owners = await list_claims(conn, operator.page.now), await list_owners(conn)
+        reserve, waiting = await read_reserve(conn, bank, operator.clock.now), await count_waiting(conn)
+    reviews = await list_waiting(bank, SHOWN_MAX)
     return operator.render(
         "bank_health",
         wrong=wrong,
+        pages=_PAGES,
+        reserve=reserve,
+        reviews=reviews,
+        reviews_max=SHOWN_MAX,
+        waiting=waiting,
         owners=owners,
         business_date=bank.calendars.business_date(operator.clock.now),
         checks=checks,
@@ -34,7 +47,7 @@ async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
 
 @get("/bank")
 async def show_health(operator: InBank) -> PageResponse:
-    """Show the doctor's checks of the bank, late and running work, and the last verification."""
+    """Show what waits for a decision, the doctor's checks, late and running work, and the last verification."""
     return await _show(operator)
 
 

@@ -4,6 +4,7 @@ from litestar import get, post
 
 from billfold.payments.liquidity.overview import propose_release, read_overview
 from billfold.platform.errors import NotFound
+from billfold.servicing.lists import names_of
 from billfold.web.console.charts import hour_chart
 from billfold.web.console.team import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
@@ -15,6 +16,7 @@ async def _show_liquidity(operator: BankPage, wrong: FormError = "") -> PageResp
         "bank_liquidity",
         wrong=wrong,
         overview=overview,
+        names=await names_of(operator.bank.pool, {each.customer_id for each in overview.waiting}),
         chart=hour_chart([hour.balance for hour in overview.hours], overview.floor),
         dealer_limit=operator.bank.settings.dealer_limit_cents,
         day_limit=operator.bank.settings.wires_day_limit_cents,

@@ -14,15 +14,16 @@ from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, NotFound
+from billfold.servicing.lists import names_of
 from billfold.web.console.team import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
 KINDS = {
-    "counterparty": "Counterparties",
-    "document": "Documents",
-    "ach": "ACH entries",
-    "application": "Applications",
-    "sanctions": "Sanctions hits",
+    "counterparty": "Counterparty",
+    "document": "Document",
+    "ach": "ACH entry",
+    "application": "Application",
+    "sanctions": "Sanctions hit",
 }
 SHOWN_MAX = 100
 _REASON_MAX = 500
@@ -50,7 +51,8 @@ async def list_reviews(operator: InBank) -> PageResponse:
     kind = operator.page.query.get("kind", "")
     kind = kind if kind in KINDS else ""
     waiting = await review_queue.list_waiting(operator.bank, SHOWN_MAX, kind or None)
-    return operator.render("bank_reviews", waiting=waiting, kinds=KINDS, kind=kind, shown_max=SHOWN_MAX)
+    names = await names_of(operator.bank.pool, {each.customer_id for each in waiting})
+    return operator.render("bank_reviews", waiting=waiting, names=names, kinds=KINDS, kind=kind, shown_max=SHOWN_MAX)
 
 
 @get("/bank/reviews/{kind:str}/{object_id:str}")

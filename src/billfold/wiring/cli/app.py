@@ -14,6 +14,7 @@ from billfold.migrations.runner import MigrationError
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.validation import SettingsError
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli_context import Wiring
 from billfold.wiring.command_list import HELP, modules_of_commands
 from billfold.wiring.completion import options
@@ -52,6 +53,7 @@ def _command_groups(modules: Iterable[str]) -> Iterator[CommandGroup]:
 def run(context: Wiring, arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 for a failure, 2 for wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    configure_logging("ERROR")  # a command reports its own result; standard output is for that alone
     try:
         app = build_app(context, wanted=words[0] if words else "")
         start_collecting_garbage()

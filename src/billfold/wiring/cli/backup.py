@@ -20,7 +20,6 @@ from billfold.migrations import runner
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import parse_instant
 from billfold.platform.settings.settings import Settings
-from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring
 
@@ -49,7 +48,6 @@ def backup(
     settings = _embedded(context, "backed up")
     if not (settings.state_dir / "postgres").exists():
         raise CliError(f"There is no bank in {settings.state_dir}.", "Set BILLFOLD_STATE_DIR to its folder.")
-    configure_logging("ERROR")
     backups = BackupFolder(folder)
     check_apart(settings, backups.path)
     with context.database(settings, lambda _: None) as database:
@@ -98,7 +96,6 @@ def restore(
 ) -> str:
     """Restore the bank into an empty state directory, as of a moment, and verify it. Overwrites nothing."""
     settings = _embedded(context, "restored")
-    configure_logging("ERROR")
     found = BackupFolder(folder)
     moment = None if to is None else _moment(to)
     chosen = choose_backup(found, label, moment)

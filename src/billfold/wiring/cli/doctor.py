@@ -18,10 +18,9 @@ from billfold.cli.context import CliError
 from billfold.identity.partners.store import list_partners
 from billfold.migrations import runner
 from billfold.monitoring.database_health import check_replicas_read, check_server
-from billfold.monitoring.health import HealthCheck, check_bank
+from billfold.monitoring.health import HealthCheck, check_bank, failed_check
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, connect, find_owner
-from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import SettingsError
 from billfold.wiring.cli.serve import check_folders
@@ -54,7 +53,7 @@ def doctor(
             shown.add_row(mark, check.what, escape(check.found))
         console.print(shown)
     if first is not None:
-        print_error(f"{first.what}: {first.found}", first.next_step)
+        print_error(f"{first.what}: {first.found}", "\n  ".join(filter(None, (first.next_step, first.detail))))
         raise typer.Exit(1)
 
 
@@ -127,7 +126,7 @@ async def _attempt(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
 def _finding(what: str, error: Exception) -> HealthCheck:
     if isinstance(error, CliError):
         return HealthCheck(what, str(error), error.next_step)
-    return HealthCheck(what, error_summary(error), "See the log of the database and docs/operate.")
+    return failed_check(what, error)
 
 
 async def _disk(settings: Settings) -> HealthCheck:

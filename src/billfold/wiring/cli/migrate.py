@@ -14,7 +14,6 @@ from billfold.migrations import distribution, runner
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.settings.settings import Settings
-from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli_context import Wiring
 
 _CREATE = (
@@ -54,7 +53,6 @@ def up(
     The bank may be in use, unless `billfold migrate plan` says that one needs a stop. Can be stopped and resumed.
     """
     settings = context.settings()
-    configure_logging("ERROR")  # a command prints its own result
     if distributed:
         _warn_of_trial(settings)
     with context.database(settings, print_line) as database:

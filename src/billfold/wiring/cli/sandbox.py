@@ -34,7 +34,6 @@ from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic
 from billfold.platform.settings.settings import Settings, read_settings
-from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.cli.control import group, run_task
@@ -90,7 +89,6 @@ class _Start(NamedTuple):
             await self._run_processes(listener, counting)
 
     async def _run_processes(self, listener: socket.socket, counting: Mapping[str, str]) -> None:
-        configure_logging("ERROR")  # its processes have their own logs
         context, settings, database = self.context, self.settings, self.database
         stop = stop_on_signals()
         copies = context.copies(settings, database.owner_dsn)
