@@ -24,6 +24,7 @@ from tests.fixtures.market import know_through
 
 from billfold.accounts.agreements.rules import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.counterparties.commands import (
+    AddCounterparty,
     ConfirmDeposits,
     CorrectAccount,
     DecideVerification,
@@ -41,7 +42,7 @@ from billfold.accounts.notes.commands import Annotate
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.approvals.series.commands import ReportRun, ReportState
-from billfold.batches.commands import CommandList, ReportBatch
+from billfold.batches.commands import CommandList, CounterpartyList, ReportBatch
 from billfold.events.commands import ReportChange
 from billfold.ledger.book.notes import Note
 from billfold.ledger.scheduler import CatchUp
@@ -215,6 +216,18 @@ def play_counterparties(new_stage):
         linked = stage.add_counterparty(
             anna, "on_us", details={"account_number": "700000000001"}, verification=None, **target
         )
+    with stage.row("Counterparties of an atomic batch"):
+        payee = AddCounterparty(
+            caller="teller",
+            key=stage.number(),
+            customers=(anna,),
+            type="on_us",
+            counterparty_name={"type": "business", "business_name": "Bert"},
+            details={},
+            holder="Bert",
+            is_screened=True,
+        )
+        stage.submit(CounterpartyList, anna, parts=(payee,))
     with stage.row("Counterparty updated or unlinked"):
         stage.submit(UpdateCounterparty, anna, counterparty_id=UUID(linked["counterparty_id"]), unlink=True)
 
