@@ -34,7 +34,7 @@ _FILTERS = {
 }
 _NO_SUCH = "There is no such transaction."
 _UNDOES = "transfers.write"
-_HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "counterparty_id"})
+_HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "counterparty_id", "counterparty_name"})
 _ACRONYMS = frozenset({"ach", "aum", "imad", "omad", "uetr"})
 
 
@@ -79,6 +79,9 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         transaction=found,
         kind=found.__struct_config__.tag,
         facts=_facts(found),
+        ids=_ids(found),
+        payee_id=getattr(found, "counterparty_id", None),
+        payee=getattr(found, "counterparty_name", None),
         waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
         pocket=await company.api.get(get_pocket, pocket_id=found.pocket_id, omit="PORTFOLIO"),
     )
@@ -118,10 +121,17 @@ def _facts(transaction: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any var
     own = {name: value for name, value in msgspec.structs.asdict(transaction).items() if name not in _HIDDEN}
     found = {**own, **_flat(transaction.remittance_information)}
     return [
-        (_phrase(name.removeprefix("on_us_")), _words(value))
+        (_phrase(name.removeprefix("on_us_")), _phrase(value) if name.endswith("_type") else _words(value))
         for name, value in found.items()
-        if value not in ({}, None, "", False)
+        if value not in ({}, None, "", False) and not name.endswith("_id")
     ]
+
+
+def _ids(transaction: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any variant
+    """Return the ids by which the APIs know a transaction and its payment."""
+    own = msgspec.structs.asdict(transaction).items()
+    ids = [(_phrase(name), str(value)) for name, value in own if name.endswith("_id") and name not in _HIDDEN and value]
+    return [("Transaction id", str(transaction.id)), *ids]
 
 
 def _words(value: Any) -> str:  # noqa: ANN401 - any JSON
