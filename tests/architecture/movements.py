@@ -1,6 +1,7 @@
 """Every movement of money and its related rows, under its name in the tables of docs/domain/movements.md."""
 
 from datetime import UTC, date, datetime
+from typing import Any
 from uuid import UUID
 
 from tests.architecture.movements_of_cards import (
@@ -217,17 +218,9 @@ def play_counterparties(new_stage):
             anna, "on_us", details={"account_number": "700000000001"}, verification=None, **target
         )
     with stage.row("Counterparties of an atomic batch"):
-        payee = AddCounterparty(
-            caller="teller",
-            key=stage.number(),
-            customers=(anna,),
-            type="on_us",
-            counterparty_name={"type": "business", "business_name": "Bert"},
-            details={},
-            holder="Bert",
-            is_screened=True,
-        )
-        stage.submit(CounterpartyList, anna, parts=(payee,))
+        own: dict[str, Any] = {"caller": "teller", "key": stage.number(), "customers": (anna,), "type": "on_us"}
+        own |= {"holder": "Bert", "details": {}, "counterparty_name": {"type": "business", "business_name": "Bert"}}
+        stage.submit(CounterpartyList, anna, parts=(AddCounterparty(**own, is_screened=True),))
     with stage.row("Counterparty updated or unlinked"):
         stage.submit(UpdateCounterparty, anna, counterparty_id=UUID(linked["counterparty_id"]), unlink=True)
 
