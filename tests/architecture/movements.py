@@ -1,6 +1,7 @@
 """Every movement of money and its related rows, under its name in the tables of docs/domain/movements.md."""
 
 from datetime import UTC, date, datetime
+from typing import Any
 from uuid import UUID
 
 from tests.architecture.movements_of_cards import (
@@ -26,6 +27,7 @@ from tests.fixtures.market import know_through
 
 from billfold.accounts.agreements.rules import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.counterparties.commands import (
+    AddCounterparty,
     ConfirmDeposits,
     CorrectAccount,
     DecideVerification,
@@ -43,7 +45,7 @@ from billfold.accounts.notes.commands import Annotate
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.approvals.series.commands import ReportRun, ReportState
-from billfold.batches.commands import CommandList, ReportBatch
+from billfold.batches.commands import CommandList, CounterpartyList, ReportBatch
 from billfold.events.commands import ReportChange
 from billfold.ledger.book.notes import Note
 from billfold.ledger.scheduler import CatchUp
@@ -217,6 +219,10 @@ def play_counterparties(new_stage):
         linked = stage.add_counterparty(
             anna, "on_us", details={"account_number": "700000000001"}, verification=None, **target
         )
+    with stage.row("Counterparties of an atomic batch"):
+        own: dict[str, Any] = {"caller": "teller", "key": stage.number(), "customers": (anna,), "type": "on_us"}
+        own |= {"holder": "Bert", "details": {}, "counterparty_name": {"type": "business", "business_name": "Bert"}}
+        stage.submit(CounterpartyList, anna, parts=(AddCounterparty(**own, is_screened=True),))
     with stage.row("Counterparty updated or unlinked"):
         stage.submit(UpdateCounterparty, anna, counterparty_id=UUID(linked["counterparty_id"]), unlink=True)
 

@@ -76,7 +76,7 @@ async def request_transfer(visitor, place):
     """Fill in the rest of the form that is open, preview it, and request the transfer; return the path of its page."""
     await visitor.page.locator("#origin").select_option(value=str(place.box.pocket_ids[0]))
     await visitor.fill(Amount="60,000", Description="Invoice 1001")
-    await visitor.press("Preview", "preview")
+    await visitor.press("Preview transfer", "preview")
     assert "Bills that are sold" in await visitor.text()
     await visitor.press("Request approval", "transfer request")
     return visitor.path
@@ -88,7 +88,7 @@ async def approve(visitor, place, title):
     await visitor.follow(title, "approval")
     assert "$60,000.00" in await visitor.text()
     await visitor.fill(Code_from_your_authenticator_app=visitor.app.code())
-    await visitor.press("Approve", "approvals")
+    await visitor.press("Approve $60,000.00", "approvals")
 
 
 async def test_the_first_call_of_the_documentation_has_the_answer_that_is_shown(sandbox_site, monkeypatch):

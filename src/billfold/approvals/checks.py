@@ -96,7 +96,7 @@ SELECT r.customer_id, r.batch_id, r.row_no
  WHERE r.content IS NOT NULL
    AND (r.content_hash = sha256(convert_to(r.content::text, 'UTF8')) AND l.hash IS NOT NULL
         AND r.amount::text = coalesce(r.content ->> 'amount_usdc',
-                                      r.content #>> '{{transfer,amount,amount_usdc}}')) IS NOT TRUE
+                                      r.content #>> '{{transfer,amount,amount_usdc}}', '0')) IS NOT TRUE
 """
 _POLICY_NOT_APPROVED = """
 SELECT p.customer_id, p.version

@@ -331,7 +331,7 @@ def render_change(row: AuthorizationRequestRow, state: ReviewState, data_key: Da
         change = {"rule": msgspec.to_builtins(render_rule(msgspec.convert(change["rule"], Rule)))}
     change.pop("scopes", None)
     if "counterparty" in change:
-        change["counterparty"] = _shown_counterparty(open_order(data_key, change["counterparty"]))
+        change["counterparty"] = shown_counterparty(open_order(data_key, change["counterparty"]))
     return AuthorizationRequest(
         action=row.action,
         resource_type=row.resource_type,
@@ -343,7 +343,7 @@ def render_change(row: AuthorizationRequestRow, state: ReviewState, data_key: Da
     )
 
 
-def _shown_counterparty(added: dict[str, Any]) -> dict[str, Any]:
+def shown_counterparty(added: dict[str, Any]) -> dict[str, Any]:
     """Return a counterparty to be added; the account owner is shown only if the given name matches."""
     owner = added.get("holder")
     if owner is None:

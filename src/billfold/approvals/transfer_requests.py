@@ -237,7 +237,12 @@ async def required_approvals(bank: Bank, conn: Connection, by: Actor, content: R
 
 
 async def with_candidates(
-    conn: Connection, by: Actor, terms: ApprovalRequirement, *, reviewers: Sequence[UUID]
+    conn: Connection,
+    by: Actor,
+    terms: ApprovalRequirement,
+    *,
+    reviewers: Sequence[UUID],
+    needs: str = rules.MAY_APPROVE,
 ) -> ApprovalRequirement:
     """Return a requirement with the members who can give its approvals, the named reviewers or all others.
 
@@ -246,7 +251,7 @@ async def with_candidates(
     others = await reviews.list_other_members(
         conn, by.customer_id, than=await reviews.users_behind(conn, by.user_id, by.client_id)
     )
-    able = rules.find_candidates(others, terms, named=(), needs=rules.MAY_APPROVE)
+    able = rules.find_candidates(others, terms, named=(), needs=needs)
     _check_reviewers(reviewers, able, terms=terms)
     candidates = {each: able[each] for each in reviewers or able}
     blocker = rules.find_blocker(terms, candidates, approvals=0)

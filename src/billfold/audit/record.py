@@ -13,6 +13,7 @@ from asyncpg import Record
 from billfold.audit.rules import CHAIN_START, AuditEntry, NewEntry, build_entry, prove_rights
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.engine.pending_command import PendingCommand
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
@@ -187,16 +188,21 @@ def _columns_of(rows: Sequence[AuditEntry]) -> list[list[Any]]:
 
 async def record_commands(conn: Connection, batch: Sequence[PendingCommand], *, vault: Vault) -> None:
     """Record the audited commands of this batch, in its transaction."""
-    entries = [entry for job in batch if (entry := audit_entry_of(job)) is not None]
+    entries = [
+        entry
+        for job in batch
+        if job.outcome is not None
+        for command, outcome in job.command.decided(job.outcome)
+        if (entry := audit_entry_of(command, outcome)) is not None
+    ]
     if entries:
         await record_all(conn, vault, entries, now=wall_now())
 
 
-def audit_entry_of(job: PendingCommand) -> NewEntry | None:
+def audit_entry_of(command: Command, outcome: Outcome) -> NewEntry | None:
     """Return what to record of a command that was decided just now; None for most."""
-    command, outcome = job.command, job.outcome
     audit, origin = command.audit, command.origin
-    if audit is None or origin is None or outcome is None:
+    if audit is None or origin is None:
         return None
     details = command.audited_fields()
     refused = outcome.get("refused")
@@ -204,9 +210,9 @@ def audit_entry_of(job: PendingCommand) -> NewEntry | None:
         details["refused"] = refused
     verb = audit.verb if isinstance(audit.verb, str) else audit.verb(command)
     named = f"{audit.resource}_id"
-    itself = job.customers[0] if audit.resource == "customer" else None
+    itself = command.customers[0] if audit.resource == "customer" else None
     return NewEntry(
-        customer_id=job.customers[0],
+        customer_id=command.customers[0],
         origin=origin,
         action=f"{audit.resource}.{verb}",
         resource_type=audit.resource,

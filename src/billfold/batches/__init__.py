@@ -1,5 +1,5 @@
-"""Batches: up to 1,000 transfers in one request, all or none or each by itself.
+"""Batches: up to 1,000 transfers or counterparties in one request, all or none or each by itself.
 
 Owns the list, its approval as a whole, and the result of each row. Never moves money and decides nothing that a single
-transfer is not decided by: rows become the same transfer requests and commands.
+one is not decided by: rows become the same transfer requests and commands.
 """

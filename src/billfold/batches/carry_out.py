@@ -191,9 +191,11 @@ async def _submit(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> dict[in
     return gone or await submit_all_or_none(bank, rows, list_of(parts, BATCH_CALLER, batch, batch.customer_id))
 
 
-def list_of(parts: Sequence[Command], caller: str, batch: Batch, payer: UUID) -> CommandList:
+def list_of(
+    parts: Sequence[Command], caller: str, batch: Batch, payer: UUID, *, kind: type[CommandList] = CommandList
+) -> CommandList:
     """Return the command that carries out all parts, which a customer pays; its key is the batch's id."""
-    return CommandList(
+    return kind(
         caller=caller,
         key=batch.request_id,
         request_hash=batch.content_hash,

@@ -2,14 +2,13 @@
 
 from typing_extensions import override
 
-from billfold.ledger.commands import Command, Reference
+from billfold.ledger.commands import Command, Outcome, Reference
 
 
 class CommandList(Command, frozen=True, kw_only=True):
     """Carry out commands in their order, all or none.
 
-    Its customers and references include those of the parts. The parts need no identifiers, leave no audit entry and
-    carry no notes.
+    Its customers and references include those of the parts. The parts need no identifiers and carry no notes.
     """
 
     needs_identifiers = False
@@ -21,6 +20,17 @@ class CommandList(Command, frozen=True, kw_only=True):
     def reads(self) -> tuple[Reference, ...]:
         """The kinds of the references of all parts."""
         return tuple(dict.fromkeys(kind for part in self.parts for kind in part.reads))
+
+
+class CounterpartyList(CommandList, frozen=True, kw_only=True):
+    """Add counterparties, all or none. Those of the outcome are in the order of the parts."""
+
+    needs_identifiers = True
+
+    @override
+    def decided(self, outcome: Outcome) -> list[tuple[Command, Outcome]]:
+        """Return the counterparties with their outcomes; none if the list was refused."""
+        return list(zip(self.parts, outcome.get("counterparties", ()), strict=False))
 
 
 class ReportBatch(Command, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Batches of members: requested as a list, and approved or denied over the hashes of its rows."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from billfold.audit.record import AuditedAction
 from billfold.batches import rules, store
 from billfold.batches.rows import require_rows
 from billfold.batches.store import BATCHES
-from billfold.batches.types import REUSED, Batch, BatchMode, BatchRow, ReadRow, RowProblem, TransferRow
+from billfold.batches.types import REUSED, Batch, BatchKind, BatchMode, BatchRow, ReadRow, RowProblem, TransferRow
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications import notify
 from billfold.http.raw_request import in_body
@@ -38,6 +39,7 @@ from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.platform.money import format_usd
 
+NOUNS: Mapping[BatchKind, str] = {"TRANSFERS": "transfers", "COUNTERPARTIES": "counterparties"}
 TYPES = frozenset({"INTERNAL_REALLOCATION", "PEER_TO_PEER", "WIRE"})
 
 
@@ -45,6 +47,7 @@ class NewBatch(NamedTuple):
     """A batch to request; `asked` is the hash of the request as sent."""
 
     batch_id: UUID
+    kind: BatchKind
     mode: BatchMode
     rows: Sequence[ReadRow]
     reviewers: tuple[UUID, ...]
@@ -81,8 +84,7 @@ async def request_batch(bank: Bank, by: Actor, customer: CustomerRow, new: NewBa
         kept = {n: each for n, each in terms.items() if not isinstance(each, BillfoldError)}
         rows = [_row(each, contents.get(each.number), kept.get(each.number), problems) for each in new.rows]
         whole = await requirement_of_all(conn, by, list(kept.values()), new.reviewers)
-        status: Status = "PENDING" if whole.required else "APPROVED"
-        return await _insert(audited_action, by, new, rows, terms=whole, status=status)
+        return await insert_batch(audited_action, by, new, rows, terms=whole)
 
 
 async def find_same(conn: Connection, by: Actor, new: NewBatch) -> Batch | None:
@@ -245,10 +247,7 @@ async def requirement_of_all(
 
 
 def _row(
-    row: ReadRow,
-    content: RequestContent | None,
-    terms: ApprovalRequirement | None,
-    problems: Mapping[int, RowProblem],
+    row: ReadRow, content: RequestContent | None, terms: ApprovalRequirement | None, problems: Mapping[int, RowProblem]
 ) -> BatchRow:
     problem = row.problems[0] if row.problems else problems.get(row.number)
     if content is None or problem is not None:
@@ -273,7 +272,7 @@ def columns_of(
     text = approval_rules.text_of({"mode": new.mode, "reviewers": new.reviewers, "rows": hashes})
     return {
         "request_id": new.batch_id,
-        "kind": "TRANSFERS",
+        "kind": new.kind,
         "mode": new.mode,
         "content": text,
         "content_hash": approval_rules.hash_of(text),
@@ -289,16 +288,12 @@ def columns_of(
     }
 
 
-async def _insert(
-    audited_action: AuditedAction,
-    by: Actor,
-    new: NewBatch,
-    rows: Sequence[BatchRow],
-    *,
-    terms: ApprovalRequirement,
-    status: Status,
+async def insert_batch(
+    audited_action: AuditedAction, by: Actor, new: NewBatch, rows: Sequence[BatchRow], *, terms: ApprovalRequirement
 ) -> Batch:
+    """Insert a batch, APPROVED if it requires no approval; the same request returns the existing one."""
     conn = audited_action.conn
+    status: Status = "PENDING" if terms.required else "APPROVED"
     made = await insert(
         audited_action,
         BATCHES.table,
@@ -332,7 +327,8 @@ async def decide(by: Actor, batch_id: UUID, verdict: Verdict) -> Batch:
     async with BATCHES.audited(by, verdict.decision.lower(), batch_id) as audited_action:
         conn = audited_action.conn
         found = await BATCHES.lock(conn, by.customer_id, batch_id, now=by.now)
-        status = await reviews.record_review(audited_action, by, found, kind=BATCHES, verdict=verdict)
+        kind = dataclasses.replace(BATCHES, needs=needs_of(found.kind))
+        status = await reviews.record_review(audited_action, by, found, kind=kind, verdict=verdict)
         if verdict.decision == "APPROVED":
             await transfer_requests.check_requester(conn, found)
         audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
@@ -342,6 +338,11 @@ async def decide(by: Actor, batch_id: UUID, verdict: Verdict) -> Batch:
             audited_action, by, found, kind="TRANSFER_REQUEST_REVIEWED", verb=verdict.decision.lower(), status=status
         )
         return await BATCHES.get(conn, by.customer_id, batch_id, now=by.now)
+
+
+def needs_of(kind: BatchKind) -> str:
+    """Return the permission of those who decide a batch: that of a single transfer, or of a single counterparty."""
+    return approval_rules.MAY_APPROVE if kind == "TRANSFERS" else approval_rules.MAY_CONFIRM
 
 
 async def cancel(by: Actor, batch_id: UUID) -> None:
@@ -358,14 +359,16 @@ async def _notify(
     audited_action: AuditedAction, by: Actor, batch: Batch, *, kind: str, verb: str, status: Status = "PENDING"
 ) -> None:
     is_asked = kind == "TRANSFER_REQUEST_PENDING_REVIEW"
+    what = NOUNS[batch.kind]
+    amount = f" of {format_usd(batch.amount)} together" if batch.kind == "TRANSFERS" else ""
     decided = {} if is_asked else {"decision": verb.upper(), "status": status}
     await notify.notify(
         audited_action.conn,
         by.vault,
         by.customer_id,
         kind=kind,
-        title="A batch of transfers waits for approval" if is_asked else f"A batch of transfers was {verb}",
-        description=f"{by.name} {verb} a batch of {batch.row_count} transfers of {format_usd(batch.amount)} together.",
+        title=f"A batch of {what} waits for approval" if is_asked else f"A batch of {what} was {verb}",
+        description=f"{by.name} {verb} a batch of {batch.row_count} {what}{amount}.",
         metadata={"batch_id": batch.request_id, **decided},
         now=by.wall,
         except_user_id=by.user_id,

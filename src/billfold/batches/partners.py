@@ -46,7 +46,7 @@ async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
     if new.mode == "ATOMIC" and not problems:
         problems = await _find_other_payers(caller, bank, new.rows)
     require_rows(new.rows, problems, new.mode)
-    return await _insert(caller, bank, new, made)
+    return await insert_batch(caller, bank, new, made)
 
 
 async def _read_row(caller: Caller, bank: Bank, new: NewBatch, row: ReadRow) -> BatchRow:
@@ -88,7 +88,8 @@ async def _find_other_payers(caller: Caller, bank: Bank, rows: Sequence[ReadRow]
     return {number: problem for number, payer in payers if payer != payers[0][1]}
 
 
-async def _insert(caller: Caller, bank: Bank, new: NewBatch, rows: Sequence[BatchRow]) -> Batch:
+async def insert_batch(caller: Caller, bank: Bank, new: NewBatch, rows: Sequence[BatchRow]) -> Batch:
+    """Insert a batch, which needs no approval. Raises Refused `idempotency-key-reused`."""
     owner = caller.own_customer_id
     day, free = bank.calendars.business_date(caller.now), ApprovalRequirement(required=0)
     async with audited_by(caller, bank, owner, "batch.created", resource_id=new.batch_id) as audited_action:

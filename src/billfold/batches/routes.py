@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, get_args
 from uuid import UUID
 
 from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
+from billfold.approvals.rules import MAY_CONFIRM
 from billfold.approvals.schemas import DecideTransferRequest
 from billfold.approvals.store.requests import RequestKind
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses
 from billfold.approvals.transfer_orders import unique_reviewers
 from billfold.approvals.transfer_preview import render_approval
 from billfold.approvals.transfer_requests_routes import CREATIONS_PER_SECOND
-from billfold.batches import members, partners, rows
+from billfold.batches import counterparties, members, partners, rows
 from billfold.batches.members import NewBatch
 from billfold.batches.preview import preview
 from billfold.batches.schemas import (
@@ -25,17 +26,17 @@ from billfold.batches.schemas import (
     render_row,
 )
 from billfold.batches.store import BATCHES, PARTNER_BATCHES, ROWS
-from billfold.batches.types import Batch, ReadRow
+from billfold.batches.types import Batch, RowState
 from billfold.data_keys.keys import DataKeys
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
-from billfold.http.parameters import Order, OrderedQuery, Query, page_of
+from billfold.http.parameters import Order, OrderedQuery, Query, page_of, texts_among
 from billfold.http.schemas import CursorList, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
-from billfold.platform.errors import InvalidInput
+from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id
 
 READS = with_scope("transfers.read", "transfer-requests")
@@ -49,44 +50,34 @@ class RowsQuery(OrderedQuery, frozen=True):
     """The page of rows requested by a caller: from the first one on by default."""
 
     order: Annotated[Order, Query(description="asc is by number.")] = "asc"
+    states: Annotated[list[str] | None, texts_among("state", frozenset(get_args(RowState)))] = None
 
 
-@post(
-    _ALL,
-    SIGNED,
-    _CREATES,
-    moves_money=True,
-    refuses=("customer-not-open", "approval-impossible", "rate-limited"),
-)
+@post(_ALL, SIGNED, _CREATES, moves_money=True, refuses=("customer-not-open", "approval-impossible", "rate-limited"))
 async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: CreateBatch) -> ShownBatch:
     """Create batch.
 
-    Up to 1,000 transfers in one request. In the mode ATOMIC one row that is wrong refuses the request, and one that
-    the bank cannot carry out moves nothing at all; in the mode INDEPENDENT such a row fails alone. The rows are carried
-    out afterwards. In the Customer API the batch is approved as one, by the strictest rule of its rows.
+    Up to 1,000 transfers, or counterparties, in one request. In the mode ATOMIC one row that is wrong refuses the
+    request, and one that the bank cannot carry out stops all; in the mode INDEPENDENT such a row fails alone. The rows
+    are carried out afterwards. In the Customer API the batch is approved as one, by the strictest rule of its rows.
 
-    The `idempotency_key` of a row is yours: a row with the same key in a later batch returns the first transfer.
+    The `idempotency_key` of a row is yours: a row with the same key in a later batch returns the first result.
     """
-    of_partner = isinstance(caller, Caller)
-    if of_partner and data.reviewers:
+    if isinstance(caller, Caller) and data.reviewers:
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfers")
-    types = partners.TYPES if of_partner else members.TYPES
-    new = NewBatch(
-        caller.new_resource_id(bank.seed),
-        data.mode,
-        _rows_in(data, types),
-        unique_reviewers(data.reviewers),
-        caller.fingerprint,
-    )
+    new = _new_batch(caller, bank, data)
     if isinstance(caller, Caller):
-        return render_batch(await partners.create_batch(caller, bank, new), None)
+        create = partners.create_batch if data.kind == "TRANSFERS" else counterparties.create_batch
+        return render_batch(await create(caller, bank, new), None)
     access = caller.access
     counted = command_id(f"client:{access.client_id}", str(access.user_id))
     await count_second(
         bank.pool, counted, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=caller.wall
     )
-    made = await members.request_batch(bank, await principal_of(caller, bank), await caller.customer(bank), new)
-    return await _shown(bank, made)
+    by, customer = await principal_of(caller, bank), await caller.customer(bank)
+    if data.kind == "TRANSFERS":
+        return await _shown(bank, await members.request_batch(bank, by, customer, new))
+    return await _shown(bank, await counterparties.request_batch(caller, bank, by, customer, new))
 
 
 @post(f"{_ALL}preview/", WRITES, status=200, refuses=("customer-not-open", "approval-impossible"))
@@ -96,14 +87,14 @@ async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -
     Returns the effect of a batch if it were carried out now, what is wrong with its rows, and the approval that it
     needs. The body is that of the request. Nothing is written, and prices change until it is carried out.
     """
-    sent = _rows_in(data, members.TYPES)
-    new = NewBatch(
-        member.new_resource_id(bank.seed), data.mode, sent, unique_reviewers(data.reviewers), member.fingerprint
-    )
-    found = await preview(bank, await principal_of(member, bank), await member.customer(bank), new)
+    new, by, customer = _new_batch(member, bank, data), await principal_of(member, bank), await member.customer(bank)
+    if data.kind == "TRANSFERS":
+        found = await preview(bank, by, customer, new)
+    else:
+        found = await counterparties.preview(member, bank, by, new)
     others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
     return BatchPreview(
-        rows=len(sent),
+        rows=len(new.rows),
         amount=usd(found.amount),
         problems=[RowProblems(number=number, problems=each) for number, each in sorted(found.problems.items())],
         approval=None
@@ -113,10 +104,14 @@ async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -
     )
 
 
-def _rows_in(data: CreateBatch, types: frozenset[str]) -> list[ReadRow]:
+def _new_batch(caller: Call, bank: Bank, data: CreateBatch) -> NewBatch:
     if (data.rows is None) == (data.csv is None):
         raise InvalidInput.at("body", "rows", msg="exactly one of rows and csv")
-    return rows.read_csv(data.csv, types) if data.csv is not None else rows.read_rows(data.rows or (), types)
+    types = partners.TYPES if isinstance(caller, Caller) else members.TYPES
+    form = rows.transfer_format(types) if data.kind == "TRANSFERS" else counterparties.format_for(caller)
+    sent = rows.read_csv(data.csv, form) if data.csv is not None else rows.read_rows(data.rows or (), form)
+    key, reviewers = caller.new_resource_id(bank.seed), unique_reviewers(data.reviewers)
+    return NewBatch(key, data.kind, data.mode, sent, reviewers, caller.fingerprint)
 
 
 @get(_ALL, SIGNED, READS)
@@ -155,10 +150,10 @@ async def list_batch_rows(
     """
     kind, owner = _kind_of(caller)
     batch = await kind.get(bank.pool, owner, batch_id, now=caller.now)
-    page = await wanted.read(bank, ROWS, owner, batch.request_id, scope=f"batch-rows:{batch_id}")
-    of_partner = batch.partner_id is not None
-    ring = {} if of_partner else await bank.ports[DataKeys].load(bank.pool, (owner,))
-    return page_of(page, [render_row(each, of_partner=of_partner, data_key=ring.get(owner)) for each in page.items])
+    page = await wanted.read(bank, ROWS, owner, batch.request_id, wanted.states, scope=f"batch-rows:{batch_id}")
+    owners = {owner, *(each.owner for each in page.items if each.owner is not None)}
+    ring = await bank.ports[DataKeys].load(bank.pool, owners)
+    return page_of(page, [render_row(each, batch, ring.get(each.owner or owner)) for each in page.items])
 
 
 @patch(f"{_ONE}status/", _DECIDES, refuses=(*REVIEW_ERRORS, "batch-not-pending", "approval-impossible"))
@@ -167,6 +162,9 @@ async def decide_batch(member: CustomerCaller, bank: Bank, batch_id: UUID, data:
 
     Approve or deny another member's batch as a whole. With the last approval its rows are carried out.
     """
+    found = await BATCHES.get(bank.pool, member.customer_id, batch_id, now=member.now)
+    if found.kind == "COUNTERPARTIES" and not member.may(MAY_CONFIRM):
+        raise Refused("forbidden", f"A batch of counterparties is decided with {MAY_CONFIRM}, as a single one.")
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
     return await _shown(bank, await members.decide(await principal_of(member, bank), batch_id, data.verdict))

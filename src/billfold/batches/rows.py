@@ -4,7 +4,8 @@ Each line of a CSV is a row: no cell may hold a line break, so that a quotation 
 """
 
 import csv
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,6 @@ from billfold.http.raw_request import check_texts
 from billfold.http.schemas import mistakes_in
 from billfold.platform.errors import FieldError, InvalidInput
 
-_COLUMNS = tuple(each.name for each in msgspec.structs.fields(TransferRow))
 _OPTIONAL = {
     "to_pocket_id": {"INTERNAL_REALLOCATION", "PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING"},
     "counterparty_id": {"PEER_TO_PEER", "WIRE"},
@@ -24,6 +24,23 @@ _OPTIONAL = {
 """Field -> the types of rows that need it; others refuse it."""
 _DIGITS_MAX = 18
 CENTS_COLUMN = "amount_usdc"
+
+
+class RowFormat(NamedTuple):
+    """The rows of a kind of batch: their struct, whose fields are the columns, and the mistakes between fields."""
+
+    row: type[msgspec.Struct]
+    mistakes: Callable[[Any], Iterable[FieldError]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.row.__struct_fields__
+
+
+def transfer_format(types: Collection[str]) -> RowFormat:
+    """Return the format of transfers of these types."""
+    return RowFormat(TransferRow, partial(_mistakes, types=types))
 
 
 class Line(NamedTuple):
@@ -55,27 +72,27 @@ def _line(number: int, line: str, separator: str) -> Line:
     return Line(number, [cell.strip() for cell in cells])
 
 
-def read_csv(text: str, types: Collection[str]) -> list[ReadRow]:
+def read_csv(text: str, form: RowFormat) -> list[ReadRow]:
     """Read a CSV whose first line names the fields. Raises InvalidInput at body.csv for what concerns all rows."""
     header, *lines = read_lines(text)
     names = [cell.lower() for cell in header.cells]
     wrong = [
         FieldError(("body", "csv"), f"line {header.number}, column {nth}: {why}", "value_error")
         for nth, name in enumerate(names, 1)
-        if (why := _objection_to(name, names[: nth - 1])) is not None
+        if (why := _objection_to(name, names[: nth - 1], form.columns)) is not None
     ]
     if header.wrong or wrong or not lines:
         raise InvalidInput(
             wrong or [FieldError(("body", "csv"), header.wrong or "has no row below its first line", "value_error")]
         )
     return _distinct(
-        _read(nth, f"line {line.number}", *_values(line, names), types) for nth, line in enumerate(lines, 1)
+        _read(nth, f"line {line.number}", *_values(line, names), form) for nth, line in enumerate(lines, 1)
     )
 
 
-def _objection_to(name: str, before: Sequence[str]) -> str | None:
-    if name not in _COLUMNS:
-        return f"{name[:50]!r} is not a column. Columns are {', '.join(_COLUMNS)}"
+def _objection_to(name: str, before: Sequence[str], columns: Sequence[str]) -> str | None:
+    if name not in columns:
+        return f"{name[:50]!r} is not a column. Columns are {', '.join(columns)}"
     return f"{name} is named twice" if name in before else None
 
 
@@ -92,27 +109,26 @@ def cell_value(name: str, cell: str) -> str | int:
     return int(cell) if is_number else cell
 
 
-def read_rows(rows: Sequence[Mapping[str, Any]], types: Collection[str]) -> list[ReadRow]:
+def read_rows(rows: Sequence[Mapping[str, Any]], form: RowFormat) -> list[ReadRow]:
     """Read rows that are JSON objects."""
-    return _distinct(_read(nth, "", row, None, types) for nth, row in enumerate(rows, 1))
+    return _distinct(_read(nth, "", row, None, form) for nth, row in enumerate(rows, 1))
 
 
-def _read(number: int, place: str, values: Mapping[str, Any], wrong: str | None, types: Collection[str]) -> ReadRow:
+def _read(number: int, place: str, values: Mapping[str, Any], wrong: str | None, form: RowFormat) -> ReadRow:
     if wrong is not None:
         return ReadRow(number, None, None, (_problem(place, None, wrong),), place)
     sent_key = values.get("idempotency_key")
     key = sent_key if isinstance(sent_key, str) else None
     try:
         check_texts(dict(values))
-        order = msgspec.convert(values, TransferRow)
-        errors = list(_mistakes(order, types))
+        order = msgspec.convert(values, form.row)
+        errors = list(form.mistakes(order))
     except msgspec.ValidationError:
-        order, errors = None, mistakes_in(dict(values), TransferRow)
+        order, errors = None, mistakes_in(dict(values), form.row)
     except InvalidInput as error:
         order, errors = None, error.errors
     if errors:
-        found = (_problem(place, ".".join(map(str, each.loc[1:])) or None, each.msg) for each in errors)
-        return ReadRow(number, None, None, tuple(found), place)
+        return ReadRow(number, None, None, problems_of(errors, place), place)
     return ReadRow(number, key, order, (), place)
 
 
@@ -126,6 +142,11 @@ def _mistakes(order: TransferRow, types: Collection[str]) -> Iterator[FieldError
             yield FieldError(("body", name), f"{verb} {order.type}", "value_error")
     if order.wire_instructions is not None and order.type != "WIRE":
         yield FieldError(("body", "wire_instructions"), f"is not allowed with {order.type}", "value_error")
+
+
+def problems_of(errors: Iterable[FieldError], place: str) -> tuple[RowProblem, ...]:
+    """Return errors in the fields of a row as its problems."""
+    return tuple(_problem(place, ".".join(map(str, each.loc[1:])) or None, each.msg) for each in errors)
 
 
 def _problem(place: str, field: str | None, detail: str) -> RowProblem:

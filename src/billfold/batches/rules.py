@@ -31,12 +31,13 @@ def carry_out_all(books: Books, cmd: CommandList, ctx: Context) -> Outcome:
     """
     savepoints: list[tuple[Book, Savepoint | None]] = []
     refused: list[dict[str, Any]] = []
+    changed: list[dict[str, Any]] = []
     try:
         for part in cmd.parts:
             own = {each: book_of(books, each) for each in part.customers}
             savepoints += [(book, book.savepoint()) for book in own.values()]
             try:
-                _carry_out(part, own, ctx)
+                changed += _carry_out(part, own, ctx).get("counterparties", ())
             except (Refused, NotFound) as refusal:
                 for book in own.values():
                     book.undo()
@@ -49,16 +50,17 @@ def carry_out_all(books: Books, cmd: CommandList, ctx: Context) -> Outcome:
         _undo_all(savepoints)
         detail = f"{len(refused)} of {len(cmd.parts)} rows cannot be carried out, so none was."
         raise Refused(BATCH_REFUSED, detail, parts=refused)
-    return {"parts": len(cmd.parts)}
+    return {"parts": len(cmd.parts), **({"counterparties": changed} if changed else {})}
 
 
-def _carry_out(part: Command, own: Books, ctx: Context) -> None:
-    """Carry out a part, with its own command row, as if it had been submitted alone."""
+def _carry_out(part: Command, own: Books, ctx: Context) -> Outcome:
+    """Carry out a part, with its own command row, as if it had been submitted alone; return its outcome."""
     ctx.serve(part.command_id)
     outcome = part.decide(own, ctx)
     if outcome.get("status") == "REJECTED":
         raise Refused(*problem_of(outcome["reason"]))
     add_command_row(own[part.customers[0]], part, outcome, ctx.now, accepted=True)
+    return outcome
 
 
 def _undo_all(savepoints: Sequence[tuple[Book, Savepoint | None]]) -> None:

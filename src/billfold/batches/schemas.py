@@ -7,8 +7,9 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.store import open_order
 from billfold.accounts.counterparties.types import format_name
-from billfold.approvals.schemas import DualAuthUser, Review, Reviewers, render_person, render_shared
+from billfold.approvals.schemas import DualAuthUser, Review, Reviewers, render_person, render_shared, shown_counterparty
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, decode_content
 from billfold.approvals.transfer_preview import RequiredApproval
@@ -20,6 +21,8 @@ from billfold.batches.types import (
     BatchMode,
     BatchRow,
     BatchStatus,
+    CounterpartyType,
+    NewCounterparty,
     RowProblem,
     RowState,
     RowType,
@@ -29,11 +32,14 @@ from billfold.data_keys.keys import DataKey, PartyField
 from billfold.http.schemas import Amount, usd
 
 _CSV_CHARS_MAX = 1_000_000
-_COLUMNS = ", ".join(f"`{each.name}`" for each in msgspec.structs.fields(TransferRow))
+
+
+def _fields(row: type[msgspec.Struct]) -> str:
+    return ", ".join(f"`{each}`" for each in row.__struct_fields__)
 
 
 class CreateBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The transfers, as `rows` or as `csv`, and whether they are carried out all or none, or each by itself.
+    """The transfers or counterparties, as `rows` or as `csv`, carried out all or none, or each by itself.
 
     In the Customer API the reviewers may be named, as for a transfer request.
     """
@@ -43,7 +49,12 @@ class CreateBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     rows: (
         Annotated[
             list[dict[str, Any]],
-            msgspec.Meta(min_length=1, max_length=ROWS_MAX, description=f"Objects with the fields {_COLUMNS}."),
+            msgspec.Meta(
+                min_length=1,
+                max_length=ROWS_MAX,
+                description=f"Objects with the fields {_fields(TransferRow)}; of COUNTERPARTIES "
+                f"{_fields(NewCounterparty)}.",
+            ),
         ]
         | None
     ) = None
@@ -107,14 +118,15 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     """A row: what it orders, null if it could not be read, and its result.
 
     `transfer_id` is the id of the transfer or wire, and in the Customer API of the transfer request. `problem` says why
-    the row was not carried out. `wire_instructions` are shown to members, who approve them.
+    the row was not carried out. `wire_instructions` are shown to members, who approve them. Of a counterparty
+    `counterparty` is what it adds, and `counterparty_id` its id once it is added.
     """
 
     number: int
     idempotency_key: str | None
     state: RowState
     transfer_id: UUID | None
-    type: RowType | None
+    type: RowType | CounterpartyType | None
     from_pocket_id: UUID | None
     to_pocket_id: UUID | None
     counterparty_id: UUID | None
@@ -124,6 +136,7 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     end_to_end_identification: str | None
     wire_instructions: str | None
     problem: RowProblem | None
+    counterparty: dict[str, Any] | None = None
     object_type: Literal["BatchRow"] = "BatchRow"
 
 
@@ -174,11 +187,16 @@ def _approval(batch: Batch, state: ReviewState) -> BatchApproval:
     )
 
 
-def render_row(row: BatchRow, *, of_partner: bool, data_key: DataKey | None) -> ShownBatchRow:
-    """Return a row for display. The key is that of the customer whose members requested it."""
+def render_row(row: BatchRow, batch: Batch, data_key: DataKey | None) -> ShownBatchRow:
+    """Return a row for display. The key is that of the customer whose members requested it, or whom it concerns."""
     order: Mapping[str, Any] = {}
+    of_partner, of_transfers = batch.partner_id is not None, batch.kind == "TRANSFERS"
     if row.content is not None:
-        order = msgspec.json.decode(row.content) if of_partner else _order_in(row.content, data_key)
+        order = msgspec.json.decode(row.content) if of_partner else {}
+        if not of_transfers:
+            order = _counterparty_in(row, data_key)
+        elif not of_partner:
+            order = _order_in(row.content, data_key)
     names = ("type", "from_pocket_id", "to_pocket_id", "counterparty_id", "counterparty_name")
     texts = ("description", "end_to_end_identification")
     instructions = None if of_partner else order.get("wire_instructions")
@@ -189,12 +207,27 @@ def render_row(row: BatchRow, *, of_partner: bool, data_key: DataKey | None) -> 
             "idempotency_key": row.row_key,
             "wire_instructions": instructions,
             "state": row.state,
-            "transfer_id": row.object_id if row.state == "COMPLETED" else None,
-            "amount": None if row.amount is None else msgspec.to_builtins(usd(row.amount)),
+            "transfer_id": row.object_id if row.state == "COMPLETED" and of_transfers else None,
+            "counterparty": order.get("counterparty"),
+            "amount": None if not row.amount else msgspec.to_builtins(usd(row.amount)),
             "problem": row.problem,
         },
         ShownBatchRow,
     )
+
+
+def _counterparty_in(row: BatchRow, data_key: DataKey | None) -> dict[str, Any]:
+    """Return the fields of a row that adds a counterparty."""
+    assert row.content is not None
+    added = shown_counterparty(open_order(data_key, msgspec.json.decode(row.content)))
+    # Not the match with the name of the owner: rows would tell it without the limit of a single counterparty.
+    names = ("display_name", "verification", "details")
+    return {
+        "type": added["type"],
+        "counterparty_name": format_name(added["counterparty_name"]),
+        "counterparty_id": row.object_id if row.state == "COMPLETED" else None,
+        "counterparty": {name: added[name] for name in names if added.get(name) is not None},
+    }
 
 
 def _order_in(text: str, data_key: DataKey | None) -> dict[str, Any]:

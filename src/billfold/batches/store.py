@@ -78,7 +78,8 @@ def _read_row(row: Record) -> BatchRow:
 
 
 ROWS: KeysetList[BatchRow] = KeysetList(
-    f"SELECT {_COLUMNS} FROM batch_row WHERE customer_id = $1 AND batch_id = $2 AND {{page}}",
+    f"SELECT {_COLUMNS} FROM batch_row WHERE customer_id = $1 AND batch_id = $2"
+    " AND ($3::text[] IS NULL OR state = ANY($3)) AND {page}",
     _read_row,
     row_no="bigint",
 )

@@ -1,7 +1,7 @@
 """A batch and its rows as stored, and what a row orders."""
 
 from datetime import date, datetime
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,12 +13,14 @@ from billfold.payments.on_us.schemas import Cents, Endpoint
 ROWS_MAX: Final = 1000
 ROWS_PER_PART: Final = 50
 """Rows of one batch that are carried out, or audited, together; other work comes before the next."""
-BatchKind = Literal["TRANSFERS"]
+BatchKind = Literal["TRANSFERS", "COUNTERPARTIES"]
 BatchMode = Literal["ATOMIC", "INDEPENDENT"]
 RowState = Literal["WAITING", "COMPLETED", "FAILED"]
 RowType = Literal[
     "INTERNAL_REALLOCATION", "PEER_TO_PEER", "WIRE", "PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING"
 ]
+CounterpartyType = Literal["ach", "wire", "on_us", "international_wire", "crypto_wallet_address"]
+RowKey = Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+\Z")]
 BatchStatus = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED", "DENIED", "CANCELLED", "EXPIRED"]
 RUN_BATCH: Final = "batch.run"
 EXPIRE_BATCH: Final = "batch.expire"
@@ -38,9 +40,27 @@ class TransferRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     wire_instructions: Instructions | None = None
     source: Endpoint | None = None
     target: Endpoint | None = None
-    idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+\Z")] | None = (
-        None
-    )
+    idempotency_key: RowKey | None = None
+
+
+_TEXTS = (
+    "business_name first_name last_name display_name routing_number account_number account_type identifier"
+    " identifier_code identifier_type institution_name wire_instructions street_address street_address2 city"
+    " postal_code state country chain wallet_address"
+)
+_FIELDS: list[tuple[str, Any, Any]] = [
+    ("customer_id", UUID | None, None),
+    *((name, str | None, None) for name in _TEXTS.split()),
+    ("verification", Literal["incoming_wire", "micro_deposits", "unverified"] | None, None),
+    ("idempotency_key", RowKey | None, None),
+]
+NewCounterparty: Any = msgspec.defstruct(
+    "NewCounterparty", [("type", CounterpartyType), *_FIELDS], frozen=True, forbid_unknown_fields=True, kw_only=True
+)
+"""A counterparty of a batch: the fields of a single one, side by side, as the columns of a CSV.
+
+`customer_id` is of the Partner API. `verification` is one that needs no document.
+"""
 
 
 class RowProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,11 +77,14 @@ REUSED: Final = RowProblem(
 
 
 class ReadRow(NamedTuple):
-    """A row as it was sent, `number` from 1: what it orders, or why it cannot be read. `place` names it in messages."""
+    """A row as it was sent, `number` from 1: its `TransferRow` or `NewCounterparty`, or why it cannot be read.
+
+    `place` names it in messages.
+    """
 
     number: int
     key: str | None
-    order: TransferRow | None
+    order: Any
     problems: tuple[RowProblem, ...]
     place: str = ""
 
@@ -98,7 +121,7 @@ class Batch(StoredRequest, frozen=True, kw_only=True):
 class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
     """A row as stored. `content` is the JSON text that is approved, None if the row could not be read.
 
-    `object_id` is the id of the transfer that it makes. `terms` is the requirement of the row alone.
+    `object_id` is the id of the transfer, or counterparty, that it makes. `terms` is the requirement of the row alone.
     """
 
     row_no: int
@@ -110,6 +133,15 @@ class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
     terms: ApprovalRequirement | None = None
     state: RowState = "WAITING"
     problem: RowProblem | None = None
+
+    @property
+    def owner(self) -> UUID | None:
+        """The customer whose counterparty it adds; None for a transfer."""
+        return None if self.content is None else msgspec.json.decode(self.content, type=_Owned).customer_id
+
+
+class _Owned(msgspec.Struct):
+    customer_id: UUID | None = None
 
 
 class RowResult(NamedTuple):

@@ -327,7 +327,7 @@ BATCH_COMPLETED = _for_both(
 )
 BATCH_FAILED = _for_both(
     "batches.failed",
-    "An atomic batch was refused, and nothing moved.",
+    "An atomic batch was refused: none of its rows was carried out.",
     BatchPayload(batch_id=_TRANSFER, completed=0, failed=1000),
 )
 HOLD_CREATED = _for_both(

@@ -148,6 +148,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
             attach_note(book_of(books, self.customers[0]), kind, UUID(outcome[name]), note=self.attached, ctx=ctx)
         return outcome
 
+    def decided(self, outcome: Outcome) -> Sequence[tuple["Command", Outcome]]:
+        """Return the commands that this one stands for, with what audit entries show of their outcomes."""
+        return [(self, outcome)]
+
     def audited_fields(self) -> dict[str, Any]:
         """Return the fields of this command that the audit log shows, as far as they are set."""
         names = self.audit.fields if self.audit else ()

@@ -276,7 +276,7 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     """Return the redirect to another page: 303, so that nothing is sent twice. It shows what was `done`."""
     if done:
         path, mark, place = to.partition("#")
-        to = f"{path}?done={done}{mark}{place}"
+        to = f"{path}{'&' if '?' in path else '?'}done={done}{mark}{place}"
     location = quote(to, safe=_ADDRESS_SIGNS)  # a header has only latin-1; quoted parts stay as they are
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 

@@ -1,8 +1,10 @@
 """A table is pasted in the console: corrected, previewed, requested once, approved with a passkey, and followed."""
 
 import asyncio
+from uuid import UUID
 
-from tests.support.approvals import wire_counterparty
+import pytest
+from tests.support.approvals import hold_roles, wire_counterparty
 from tests.support.browser import forms_of
 from tests.web.company.test_move_money import signed, with_passkey
 
@@ -49,15 +51,15 @@ async def test_a_pasted_table_is_requested_once_approved_with_a_passkey_and_canc
     device = await with_passkey(approver)
     table = 'To,Amount,Description,Key\n"Payroll","1,250.00",Wages,w-1\nContoso,250,=1+1,w-2\n'
     path, form = await previewed(maker, funded, table)
-    assert "2 transfers, $1,500.00 in total." in maker.text
+    assert "2 payments, $1,500.00 A preview." in maker.text
     assert "1 approval for the whole list, by the default: one other member." in maker.text
     answers = await asyncio.gather(*(maker.post(path, form) for _ in range(2)))
     assert 303 in {each.status_code for each in answers}
     (made,) = (await customer_desk.get(BATCHES))["items"]
     await maker.go(f"{maker.home}/batches")
-    assert "2 transfers" in maker.text
+    assert "2 payments" in maker.text
     await approver.go(f"{approver.home}/approvals")
-    assert "Batch of 2 transfers $1,500.00 All rows or none." in approver.text
+    assert "2 payments in a batch $1,500.00 All or none." in approver.text
     here = f"{approver.home}/batches/{made['id']}"
     await approver.go(here)
     assert "First payment to this payee" in approver.text
@@ -65,9 +67,42 @@ async def test_a_pasted_table_is_requested_once_approved_with_a_passkey_and_canc
     await approver.send(here, **await signed(approver, device, here))
     await world.later(seconds=1)
     await approver.go(here)
-    assert "Carried out 2" in approver.text
+    assert "2 sent" in approver.text
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     path, form = await previewed(maker, funded, table)
     again = (await maker.post(path, form)).headers["location"].partition("?")[0]
     await maker.go(again)
-    assert (await maker.send(f"{again}/cancel")).headers["location"].endswith("done=transfer-cancelled")
+    assert (await maker.send(f"{again}/cancel")).headers["location"].endswith("done=batch-cancelled")
+
+
+@pytest.mark.usefixtures("funded")
+async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as_one(customer_desk, console, world):
+    await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer), "NEW_COUNTERPARTY")
+    maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
+    device, path = await with_passkey(approver), f"{maker.home}/counterparties/import"
+    table = "Name,Routing number,Account number,Account type\n"
+    table += "Acme Cleaning,021000021,44100277,checking\nAcme Cleanlng,021000022,1,\n<b>Wren,121000358,7712,other\n"
+    await maker.go(path)
+    await maker.send(path, step="preview", kind="ach", table=table)
+    assert "2 rows have a problem." in maker.text
+    assert "This is not an ABA routing number" in maker.text
+    assert "Easily taken for another" in maker.text
+    assert "<b>Wren" not in maker.page.text
+    table = table.replace("021000022,1,", "121000358,99001122,savings").replace("other", "savings")
+    await maker.send(path, step="preview", kind="ach", table=table)
+    form = forms_of(maker.page.text)[path] | {"step": "request", "table": table}
+    made = (await maker.send(path, **form)).headers["location"]
+    await maker.go(made)
+    assert "3 payees are sent for approval." in maker.text
+    here = made.partition("?")[0]
+    await approver.go(here)
+    assert "In this list, too" in approver.text
+    assert "Approve 3 payees" in approver.text
+    await approver.send(here, **await signed(approver, device, here))
+    await approver.go(f"{here}?done=request-approved")
+    assert "You approved 3 payees." in approver.text
+    await world.later(seconds=1)
+    await approver.go(f"{here}?state=COMPLETED")
+    assert "3 added" in approver.text
+    await approver.go(f"{here}/results.csv")
+    assert approver.page.text.splitlines()[1].startswith("1,Acme Cleaning,ach,,COMPLETED,")

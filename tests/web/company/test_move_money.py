@@ -64,9 +64,9 @@ async def test_a_transfer_is_previewed_requested_and_approved_by_a_second_member
     (made,) = (await customer_desk.get(REQUESTS))["items"]
     assert (made["transfer"]["description"], made["requested_by"]["role"]) == ("Wages", "INITIATOR")
     await approver.go(f"{approver.home}/approvals")
-    assert "Reserve to Payroll $1,000.00 Wages." in approver.text
+    assert "Reserve to Payroll $1,000.00 Within this bank, Wages." in approver.text
     decision = f"{approver.home}/approvals/transfers/{made['id']}"
-    assert (await decide(approver, device, decision)).headers["location"].endswith("approvals?done=request-approved")
+    assert (await decide(approver, device, decision)).headers["location"].endswith("done=request-approved")
     assert await status_of(customer_desk, made) == ("APPROVED", "COMPLETED")
     await maker.go(f"{maker.home}/transfer-requests/{made['id']}")
     assert "Approved by Anna Lind" in maker.text
@@ -265,7 +265,7 @@ async def test_a_counterparty_account_is_verified_by_uploaded_documents(customer
     answers = await asyncio.gather(*(upload(maker, form, scan) for _ in range(2)))
     maker.page = next(each for each in answers if each.status_code == 303)
     await maker.follow()
-    assert "Verify it by documents: 1 uploaded" in maker.text
+    assert "Upload a document of the account: 1 uploaded" in maker.text
     fields = {"business_name": "Contoso", "routing_number": "021000021", "account_number": "1234567890"}
     page = await maker.send(new, **fields, account_type="CHECKING")
     assert page.status_code == 303, maker.text

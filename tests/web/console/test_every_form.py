@@ -57,6 +57,7 @@ TRIED_ELSEWHERE = {
     "/companies/{customer_id:str}/batches/{batch_id:str}/cancel": "test_batches.py",
     "/companies/{customer_id:str}/counterparties/documents": "test_moving_money.py",
     "/companies/{customer_id:str}/counterparties/{counterparty_id:str}/documents/{document_id:str}": "the same",
+    "/companies/{customer_id:str}/counterparties/import": "test_batches.py",
     "/companies/{customer_id:str}/counterparties/new": "test_moving_money.py",
     "/companies/{customer_id:str}/counterparties/{counterparty_id:str}": "test_moving_money.py",
     "/companies/{customer_id:str}/move-money": "test_moving_money.py",

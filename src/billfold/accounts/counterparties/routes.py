@@ -78,9 +78,10 @@ def _create_requests(of_wires: type, of_accounts: type) -> Any:  # noqa: ANN401 
 
 
 CreateCounterparty = _create_requests(WireVerification, AccountVerification)
+PartnerCreateCounterparty = _create_requests(Verification, Verification)
 
 
-@post(_PATH, takes=_create_requests(Verification, Verification), refuses=_ADD_REFUSES)
+@post(_PATH, takes=PartnerCreateCounterparty, refuses=_ADD_REFUSES)
 @post(_OWN_PATH, WRITES, takes=CreateCounterparty, documented=MAY_NEED_APPROVAL, refuses=_ADD_REFUSES)
 async def create_counterparty(
     caller: Call, bank: Bank, customer_id: MaybeInPath, data: schemas.Form, request_approval: RequestApproval

@@ -224,6 +224,21 @@ SELECT w.request_id, a.transaction_id
 """
 
 
+_TO_COUNTERPARTY = """
+SELECT request_id FROM transfer_request
+ WHERE customer_id = $1 AND counterparty_id = $2 AND status = 'APPROVED' AND reason IS NULL
+ ORDER BY created_at DESC LIMIT $3
+"""
+
+
+async def list_to_counterparty(
+    conn: Db, customer_id: UUID, counterparty_id: UUID, *, now: datetime, limit: int = 5
+) -> list[approval_types.TransferRequest]:
+    """Return the newest approved requests that pay a counterparty."""
+    ids = [row["request_id"] for row in await conn.fetch(_TO_COUNTERPARTY, customer_id, counterparty_id, limit)]
+    return await TRANSFER_REQUESTS.list_named(conn, customer_id, ids, now=now) if ids else []
+
+
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Filters of transfer requests, in the order of the list's parameters; None does not filter.
 

@@ -369,3 +369,27 @@ for (const chart of document.querySelectorAll("[data-chart]")) {
   svg.addEventListener("pointercancel", leave);
   whole.addEventListener("click", () => show(0, days.length - 1));
 }
+
+// A CSV file is read into the field of a table.
+for (const input of document.querySelectorAll("input[data-reads]")) {
+  input.parentElement.hidden = false;
+  input.addEventListener("change", async () => {
+    if (input.files[0]) document.getElementById(input.dataset.reads).value = await input.files[0].text();
+  });
+}
+
+// A page about what is under way is read again until that has ended; not while somebody fills in a form of it.
+const isUnderWay = () => document.querySelector("[data-under-way]") !== null;
+const readAgain = (wait) => setTimeout(async () => {
+  const main = document.querySelector("main");
+  if (!document.hidden && !main.querySelector("details[open] form")) {
+    try {
+      const answer = await fetch(location.href);
+      if (answer.redirected) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (answer.ok) main.replaceChildren(...page.querySelector("main").childNodes);
+    } catch { /* The next attempt may succeed. */ }
+  }
+  if (isUnderWay()) readAgain(Math.min(wait * 1.4, 60000));
+}, wait);
+if (isUnderWay()) readAgain(1500);

@@ -19,6 +19,7 @@ from billfold.accounts.counterparties.routes import (
 )
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.counterparties.store import list_by_ids, list_payee_names
+from billfold.approvals.store.requests import list_to_counterparty
 from billfold.documents.routes import upload_document, upload_document_file
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.operations import Operation
@@ -38,7 +39,7 @@ _NAME_FIELDS = {"counterparty_name": "business_name"}
 _BY_WIRE = ("incoming_wire", "A wire from the account")
 _BY_DOCUMENTS = ("supporting_documents", "Documents that show whose account it is")
 _UNVERIFIED = ("unverified", "Not verified, if your agreement allows it")
-_BODIES: Mapping[str, type] = {str(each.__struct_config__.tag): each for each in get_args(create_counterparty.body)}
+BODIES: Mapping[str, type] = {str(each.__struct_config__.tag): each for each in get_args(create_counterparty.body)}
 
 
 class Kind(NamedTuple):
@@ -67,7 +68,7 @@ def new_counterparty(kind: str, form: Mapping[str, str]) -> dict[str, Any]:
         known["verification"] = {"type": chosen}
         if chosen == _BY_DOCUMENTS[0]:
             known["verification"]["document_ids"] = sent_documents(form.get("document", ""))
-    return {"type": kind, **body_of(_BODIES[kind], form, **known)}
+    return {"type": kind, **body_of(BODIES[kind], form, **known)}
 
 
 def _name(form: Mapping[str, str]) -> dict[str, str]:
@@ -171,6 +172,7 @@ async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") 
         wrong=wrong,
         counterparty=found,
         look_alikes=await find_look_alikes(company, found),
+        payments=await list_to_counterparty(company.page.pool, company.customer_id, key, now=company.clock.now),
         is_payable=found.type in PAYABLE and found.status in {"LINKED", "VERIFIED"},
         given=company.page.form,
     )
@@ -184,7 +186,7 @@ def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse
         wrong=wrong,
         kind=kind_of(kind),
         kinds=KINDS,
-        form=Form(_BODIES[kind_of(kind)], page.form),
+        form=Form(BODIES[kind_of(kind)], page.form or page.query),
         documents=sent_documents(page.form.get("document") or page.query.get("document", "")),
         given=page.form,
         countries=_COUNTRIES,

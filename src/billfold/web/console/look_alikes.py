@@ -1,7 +1,7 @@
 """Counterparties that are easily taken for another one: by name, or by the ends of a wallet's address."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from billfold.web.console.team import Company
 
 _ALIKE = 85
 _SHOWN_MAX = 3
+_COMPARED_MAX = 200
 _FIRST, _LAST = 6, 4
 """The characters of an address that people compare; who wants to be mistaken for another makes an address with them."""
 _REMOVED = "UNLINKED"
@@ -33,10 +34,15 @@ class Part(NamedTuple):
 class LookAlike(NamedTuple):
     """A counterparty like the one that is shown: both texts in parts, and how the other one is called."""
 
-    counterparty_id: UUID
+    counterparty_id: UUID | None
     own: list[Part]
     other: list[Part]
     name: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether the texts differ at all."""
+        return any(each.differs for each in (*self.own, *self.other))
 
 
 async def find_look_alikes(company: Company, shown: Counterparty) -> list[LookAlike]:
@@ -61,6 +67,44 @@ def like_names(own: str, named: Sequence[tuple[UUID, str]]) -> list[LookAlike]:
     names = [_legal(name, own) for _, name in named]
     found = process.extract(own, names, scorer=fuzz.ratio, processor=_heard, limit=_SHOWN_MAX, score_cutoff=_ALIKE)
     return [LookAlike(named[each][0], *parts_of(own, names[each])) for _, _, each in found]
+
+
+async def find_alike(company: Company, names: Mapping[str, UUID | None]) -> dict[str, list[LookAlike]]:
+    """Return what is easily taken for counterparties with these names: linked ones, and new ones among them.
+
+    A new one has no id. Of many names only the first are compared.
+    """
+    if not names:
+        return {}
+    named = await list_payee_names(company.page.pool, company.customer_id)
+    return await asyncio.to_thread(_like_each, dict(list(names.items())[:_COMPARED_MAX]), named)
+
+
+def _like_each(names: Mapping[str, UUID | None], linked: Sequence[tuple[UUID, str]]) -> dict[str, list[LookAlike]]:
+    named = [*linked, *((None, name) for name, key in names.items() if key is None)]
+    heard = [_heard(shown.rpartition(" / ")[2]) for _, shown in named]
+    found: dict[str, list[LookAlike]] = {}
+    for own, key in names.items():
+        near = process.extract(_heard(own), heard, scorer=fuzz.ratio, limit=_SHOWN_MAX + 1, score_cutoff=_ALIKE)
+        others = [
+            named[place] for _, _, place in near if named[place] != (None, own) and named[place][0] != (key or own)
+        ]
+        if others:
+            found[own] = [
+                LookAlike(each, *parts_of(own, _legal(shown, own)), name="" if each else "In this list, too")
+                for each, shown in others[:_SHOWN_MAX]
+            ]
+    return found
+
+
+def each_pair_once(found: Mapping[str, Sequence[LookAlike]]) -> list[LookAlike]:
+    """Return look-alikes of several names; two that are taken for each other are one pair."""
+    pairs = {
+        frozenset(("".join(part.text for part in each.own), "".join(part.text for part in each.other))): each
+        for others in found.values()
+        for each in others
+    }
+    return list(pairs.values())
 
 
 def _legal(shown: str, own: str) -> str:

@@ -1,6 +1,7 @@
 """The approval queue, and the decision about a request, confirmed over the hash of what is shown."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -21,8 +22,10 @@ from billfold.approvals.transfer_requests_routes import (
     get_transfer_request,
     list_transfer_requests,
 )
+from billfold.batches.members import needs_of
 from billfold.batches.routes import list_pending_batches
 from billfold.batches.schemas import ShownBatch
+from billfold.http.raw_request import is_uuid
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
@@ -30,6 +33,7 @@ from billfold.team.routes import get_team_member
 from billfold.web.company.approvals.signing import SignedDecision, confirm
 from billfold.web.company.move_money import find_rule, read_around
 from billfold.web.console.lists import names_of_pockets
+from billfold.web.console.look_alikes import find_look_alikes
 from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
@@ -45,6 +49,7 @@ _SENTENCES = {
     "service_user.add_key": "New key of a service user",
     "counterparty.create": "New counterparty",
 }
+_RAILS = {"ON_US": "Within this bank", "WIRE": "Wire", "USDC": "USDC"}
 _UNSHOWN = frozenset(
     {
         "object_type",
@@ -167,7 +172,11 @@ async def show_approvals(company: InCompany) -> PageResponse:
     shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
     counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
     return company.render(
-        "approvals", view=view, items=shown, counts=counts | {View.OTHERS: counts[View.ALL] - counts[View.MINE]}
+        "approvals",
+        view=view,
+        items=shown,
+        counts=counts | {View.OTHERS: counts[View.ALL] - counts[View.MINE]},
+        decided=await _find_decided(company),
     )
 
 
@@ -202,7 +211,9 @@ def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[st
         request,
         path=f"{company.path}/approvals/transfers/{request.id}",
         sentence=f"{names[str(origin)]} to {to}",
-        description=", ".join(filter(None, (transfer.description, "on a schedule" if request.schedule else ""))),
+        description=", ".join(
+            filter(None, (_RAILS[transfer.type], transfer.description, "on a schedule" if request.schedule else ""))
+        ),
         amount=about + transfer.amount.formatted,
         cents=transfer.amount.value,
     )
@@ -219,12 +230,13 @@ def _of_batch(company: Company, batch: ShownBatch) -> QueuedRequest:
     approval = batch.approval
     assert approval is not None
     held = sum(each.decision == "APPROVED" and not each.is_void for each in approval.reviews)
+    noun = "payment" if batch.kind == "TRANSFERS" else "new payee"
     return QueuedRequest(
         id=batch.id,
         path=f"{company.path}/batches/{batch.id}",
-        sentence=f"Batch of {batch.rows.total} transfers",
-        description="All rows or none" if batch.mode == "ATOMIC" else "Each row by itself",
-        amount=batch.amount.formatted,
+        sentence=f"{batch.rows.total} {noun}{'' if batch.rows.total == 1 else 's'} in a batch",
+        description="All or none" if batch.mode == "ATOMIC" else "Each by itself",
+        amount=batch.amount.formatted if batch.kind == "TRANSFERS" else "",
         cents=None,
         requested_by=f"{approval.requested_by.first_name} {approval.requested_by.last_name}".strip(),
         since=batch.time_created,
@@ -240,7 +252,7 @@ def may_decide_batch(company: Company, batch: ShownBatch) -> bool:
     assert approval is not None
     return (
         batch.status == "PENDING"
-        and company.may("transfers.approve")
+        and company.may(needs_of(batch.kind))
         and approval.requested_by.member_id != own
         and (not approval.reviewers or own in {each.member_id for each in approval.reviewers})
         and not any(each.reviewer.member_id == own and not each.is_void for each in approval.reviews)
@@ -278,7 +290,7 @@ async def decide_transfer(company: InCompany, request_id: str) -> PageResponse:
     key = path_id(request_id, _NO_SUCH)
     found = await company.api.get(get_transfer_request, transfer_id=key)
     wrong = await _decide_request(company, found, decide_transfer_request, transfer_id=key)
-    return await _transfer_page(company, key, wrong) if wrong else _decided(company)
+    return await _transfer_page(company, key, wrong) if wrong else _decided(company, f"?transfer={key}")
 
 
 @get("/companies/{customer_id:str}/approvals/changes/{request_id:str}")
@@ -322,13 +334,23 @@ async def _decide_request(company: Company, request: Waiting, operation: Any, **
     return None
 
 
-def _decided(company: Company) -> PageResponse:
-    return redirect(f"{company.path}/approvals", done=_DONE[company.page.form["decision"]])
+def _decided(company: Company, query: str = "") -> PageResponse:
+    return redirect(f"{company.path}/approvals{query}", done=_DONE[company.page.form["decision"]])
+
+
+async def _find_decided(company: Company) -> ShownTransferRequest | None:
+    """Return the transfer that was decided before the queue is shown, if one was."""
+    key = company.page.query.get("transfer", "")
+    with suppress(NotFound):
+        return await company.api.get(get_transfer_request, transfer_id=UUID(key)) if is_uuid(key) else None
+    return None
 
 
 async def _transfer_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_transfer_request, transfer_id=key)
     around = await read_around(company, found)
+    payee = around["payee"]
+    around["look_alikes"] = await find_look_alikes(company, payee) if payee and found.status == "PENDING" else ()
     return await _page(company, "approval_of_transfer", request=found, wrong=wrong, **around)
 
 

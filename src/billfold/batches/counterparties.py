@@ -1,0 +1,250 @@
+"""Batches of counterparties in both APIs: each row is added as a single one is, after one approval of the list."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.addresses import Address
+from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.counterparties.requests import add_counterparty_command, command_content, limit_new_counterparty
+from billfold.accounts.counterparties.routes import CreateCounterparty, PartnerCreateCounterparty
+from billfold.approvals import rules as approval_rules
+from billfold.approvals import transfer_requests
+from billfold.approvals.store.approval_rules import requirement_for_change
+from billfold.approvals.types import Actor, ApprovalRequirement
+from billfold.batches import carry_out, members, partners
+from billfold.batches.commands import CounterpartyList
+from billfold.batches.members import NewBatch, problem_from
+from billfold.batches.preview import FoundInBatch
+from billfold.batches.rows import RowFormat, problems_of, require_rows
+from billfold.batches.store import BATCHES
+from billfold.batches.types import REUSED, Batch, BatchRow, NewCounterparty, ReadRow, RowProblem, RowResult
+from billfold.http.caller import Call
+from billfold.http.raw_request import convert, in_body
+from billfold.identity.partners.caller import Caller
+from billfold.ledger.bank import Bank
+from billfold.ledger.customers import CustomerRow, require_active
+from billfold.ledger.engine.pending_command import Answer, answer_from_outcome
+from billfold.ledger.types import Origin
+from billfold.platform.database.connection import Connection
+from billfold.platform.errors import BillfoldError, FieldError, InvalidInput, NotFound, Refused
+from billfold.platform.ids import command_id, derive
+
+ROW_CALLER: Final = "batch-counterparty"
+"""The caller of the command of a row; its key is in the content of the row."""
+_NAMES = ("business_name", "first_name", "last_name")
+_RAN = """
+SELECT command_id, request_hash, accepted, outcome FROM command WHERE customer_id = ANY($1) AND command_id = ANY($2)
+"""
+
+
+def format_for(caller: Call) -> RowFormat:
+    """Return the format of the rows that a caller may send."""
+    return RowFormat(NewCounterparty, partial(_mistakes, body=_body_of(caller)))
+
+
+def _body_of(caller: Call) -> Any:  # noqa: ANN401 - a union of bodies
+    return PartnerCreateCounterparty if isinstance(caller, Caller) else CreateCounterparty
+
+
+def _mistakes(order: NewCounterparty, *, body: Any) -> Iterator[FieldError]:  # noqa: ANN401 - as above
+    of_partner = body is PartnerCreateCounterparty
+    if of_partner != (order.customer_id is not None):
+        why = "is required" if of_partner else "is not allowed: the counterparties are those of the customer"
+        yield FieldError(("body", "customer_id"), why, "value_error")
+    try:
+        _form_of(order, body)
+    except InvalidInput as wrong:
+        yield from _at_columns(wrong.errors)
+
+
+def _form_of(order: NewCounterparty, body: Any) -> Any:  # noqa: ANN401 - as above
+    """Return the body that adds the counterparty of a row alone. Raises InvalidInput at its fields."""
+    given = {field: each for field in order.__struct_fields__ if (each := getattr(order, field)) is not None}
+    for field in ("customer_id", "idempotency_key"):
+        given.pop(field, None)
+    name = {each: given.pop(each) for each in _NAMES if each in given}
+    kind = "business" if "business_name" in name or not name else "individual"
+    nested: dict[str, Any] = {"counterparty_name": {"type": kind, **name}}
+    address = {each: given.pop(each) for each in Address.__struct_fields__ if each in given}
+    if address or order.type in {"wire", "international_wire"}:
+        nested["address"] = address
+    if "verification" in given:
+        nested["verification"] = {"type": given.pop("verification")}
+    return convert({**given, **nested, "type": order.type}, body)
+
+
+def _at_columns(errors: Collection[FieldError]) -> list[FieldError]:
+    """Return errors of a body at the columns that its fields come from."""
+    found = []
+    for each in errors:
+        column = each.loc[1] if each.loc[1] in NewCounterparty.__struct_fields__ else each.loc[-1]
+        found.append(FieldError(("body", column), each.msg, each.type))
+    return found
+
+
+async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
+    """Create a batch of a partner. Raises as `partners.create_batch`."""
+    rows = await _read_rows(caller, bank, new, caller.key_owner)
+    problems = _found_in(new, rows)
+    owners = {row.number: row.order.customer_id for row in new.rows if row.order is not None}
+    if new.mode == "ATOMIC" and not problems and owners:
+        first = next(iter(owners.values()))
+        detail = "is another customer than that of the first row. An atomic batch is of one"
+        other = RowProblem(code="value_error", detail=detail, field="customer_id")
+        problems = {number: other for number, owner in owners.items() if owner != first}
+    require_rows(new.rows, problems, new.mode)
+    return await partners.insert_batch(caller, bank, new, rows)
+
+
+async def request_batch(caller: Call, bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -> Batch:
+    """Request a batch, approved as one if a single counterparty would be. Raises as `members.request_batch`."""
+    require_active(customer.account_status)
+    rows = await _read_rows(caller, bank, new, f"{by.customer_id}:{by.member_id}")
+    async with BATCHES.audited(by, "created", new.batch_id, kind=new.kind, rows=len(rows)) as audited_action:
+        if (existing := await members.find_same(audited_action.conn, by, new)) is not None:
+            audited_action.skip()
+            return existing
+        require_rows(new.rows, _found_in(new, rows), new.mode)
+        terms = await _requirement(audited_action.conn, by, new)
+        return await members.insert_batch(audited_action, by, new, rows, terms=terms)
+
+
+def _found_in(new: NewBatch, rows: Sequence[BatchRow]) -> dict[int, RowProblem]:
+    """Return the problems of rows that could be read."""
+    pairs = zip(new.rows, rows, strict=True)
+    return {row.row_no: row.problem for sent, row in pairs if row.problem is not None and not sent.problems}
+
+
+async def preview(caller: Call, bank: Bank, by: Actor, new: NewBatch) -> FoundInBatch:
+    """Preview a batch. Raises Refused `approval-impossible`, InvalidInput at `reviewers`."""
+    rows = await _read_rows(caller, bank, new, "")
+    problems = {each.number: list(each.problems) for each in new.rows if each.problems}
+    problems |= {number: [each] for number, each in _found_in(new, rows).items()}
+    async with bank.pool.acquire() as conn:
+        terms = await _requirement(conn, by, new) if len(problems) < len(rows) else None
+    return FoundInBatch(problems=problems, amount=0, terms=terms, pockets=[])
+
+
+async def _requirement(conn: Connection, by: Actor, new: NewBatch) -> ApprovalRequirement:
+    terms = await requirement_for_change(conn, by.customer_id, "NEW_COUNTERPARTY")
+    if not terms.required:
+        return terms
+    with in_body():
+        return await transfer_requests.with_candidates(
+            conn, by, terms, reviewers=new.reviewers, needs=approval_rules.MAY_CONFIRM
+        )
+
+
+async def _read_rows(caller: Call, bank: Bank, new: NewBatch, owner: str) -> list[BatchRow]:
+    return [await _read_row(caller, bank, row, key=members.row_id(bank, owner, new.batch_id, row)) for row in new.rows]
+
+
+async def _read_row(caller: Call, bank: Bank, row: ReadRow, *, key: UUID) -> BatchRow:
+    content, owner, problems = dict[str, Any](), None, row.problems
+    if row.order is not None:
+        try:
+            owner = await caller.owner(bank, row.order.customer_id)
+            form = _form_of(row.order, _body_of(caller))
+            content = command_content(await add_counterparty_command(caller, bank, owner, form=form))
+        except InvalidInput as wrong:
+            problems = problems_of(_at_columns(wrong.errors), row.place)
+        except NotFound as wrong:
+            problems = (RowProblem(code=wrong.code, detail=wrong.detail, field="customer_id"),)
+    if problems:
+        return BatchRow(row_no=row.number, row_key=row.key, state="FAILED", problem=problems[0])
+    text = approval_rules.text_of(content | {"customer_id": owner, "key": key})
+    return BatchRow(
+        row_no=row.number,
+        row_key=row.key,
+        content=text,
+        content_hash=approval_rules.hash_of(text),
+        object_id=derive(bank.seed, command_id(ROW_CALLER, key), 0),
+        amount=0,
+        terms=ApprovalRequirement(required=0),
+    )
+
+
+async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> list[RowResult]:
+    """Add the counterparties of rows, each by itself, and return the results."""
+    results, waiting = await _find_ran(bank, batch, rows)
+    answers: dict[int, Answer | BillfoldError] = {**await _find_refused(bank, batch, waiting)}
+    left = {number: each for number, each in waiting.items() if number not in answers}
+    answers |= zip(left, await bank.engine.submit_all(list(left.values())), strict=True)
+    return [*results, *(RowResult(number, _problem_in(each)) for number, each in answers.items())]
+
+
+async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
+    """Add the counterparties of the rows in one command; return the results, and the code if they were refused."""
+    results, waiting = await _find_ran(bank, batch, rows)
+    problems = {each.number: each.problem for each in results if each.problem is not None}
+    if waiting and not problems:
+        refused = await _find_refused(bank, batch, waiting)
+        problems = {number: problem_from(each) for number, each in refused.items()}
+    if waiting and not problems:
+        parts = tuple(waiting.values())
+        key_owner = carry_out.BATCH_CALLER if batch.partner_id is None else f"partner:{batch.partner_id}"
+        command = carry_out.list_of(parts, key_owner, batch, parts[0].customers[0], kind=CounterpartyList)
+        keyed = [
+            msgspec.structs.replace(row, object_id=waiting[row.row_no].key) for row in rows if row.row_no in waiting
+        ]
+        problems = await carry_out.submit_all_or_none(bank, keyed, command)
+    return carry_out.results_of_all(rows, problems)
+
+
+async def _find_ran(
+    bank: Bank, batch: Batch, rows: Sequence[BatchRow]
+) -> tuple[list[RowResult], dict[int, AddCounterparty]]:
+    """Return the results of rows whose key has added a counterparty before, and the commands of the others."""
+    commands = {row.row_no: _command(batch, row) for row in rows}
+    ids = ([each.customers[0] for each in commands.values()], [each.command_id for each in commands.values()])
+    ran = {each["command_id"]: each for each in await bank.pool.fetch(_RAN, *ids)}
+    results = []
+    for number, command in commands.items():
+        if (found := ran.get(command.command_id)) is None:
+            continue
+        outcome = msgspec.json.decode(found["outcome"])
+        answer = answer_from_outcome(outcome, accepted=found["accepted"], replayed=True)
+        is_same = found["request_hash"] == command.request_hash
+        results.append(RowResult(number, _problem_in(answer) if is_same else REUSED))
+    return results, {number: each for number, each in commands.items() if each.command_id not in ran}
+
+
+def _command(batch: Batch, row: BatchRow) -> AddCounterparty:
+    assert row.content is not None
+    assert row.content_hash is not None
+    fields = msgspec.json.decode(row.content)
+    who = {"caller": ROW_CALLER, "key": fields.pop("key"), "customers": (fields.pop("customer_id"),)}
+    command = msgspec.convert({**fields, **who}, AddCounterparty)
+    return msgspec.structs.replace(command, request_hash=row.content_hash, origin=_origin(batch))
+
+
+def _origin(batch: Batch) -> Origin:
+    if batch.partner_id is not None:
+        return Origin(kind="PARTNER", name=batch.client_id, client_id=f"partner-user:{batch.member_id}")
+    kind: Any = "CLIENT" if batch.user_id is None else "MEMBER"
+    return Origin(kind=kind, member_id=batch.member_id, client_id=batch.client_id or None)
+
+
+async def _find_refused(bank: Bank, batch: Batch, commands: Mapping[int, AddCounterparty]) -> dict[int, BillfoldError]:
+    """Return why rows may not be added now: the requester has changed, or a limit is reached."""
+    refused: dict[int, BillfoldError] = {}
+    if batch.partner_id is None:
+        try:
+            async with bank.pool.acquire() as conn:
+                await transfer_requests.check_requester(conn, batch)
+        except Refused as refusal:
+            return dict.fromkeys(commands, refusal)
+    for number, command in commands.items():
+        try:
+            await limit_new_counterparty(bank, command)
+        except Refused as refusal:
+            refused[number] = refusal
+    return refused
+
+
+def _problem_in(answer: Answer | BillfoldError) -> RowProblem | None:
+    return None if isinstance(answer, Answer) else problem_from(answer)

@@ -1,0 +1,136 @@
+"""Payees from a table: pasted or read from a CSV file, previewed with all mistakes and look-alikes, and added."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from litestar import get, post
+
+from billfold.batches.routes import create_batch, preview_batch
+from billfold.batches.rows import Line
+from billfold.payments.routing.store import list_bank_names
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.web.company.batches.tables import TABLE_BYTES_MAX, PastedRow, cells_of, read_table, with_problems
+from billfold.web.company.counterparties import BODIES, KINDS, SCOPE
+from billfold.web.console.look_alikes import each_pair_once, find_alike
+from billfold.web.console.team import Company, InCompany
+from billfold.web.forms import fields_of
+from billfold.web.page_context import FormError, PageResponse, redirect
+
+_PATH = "/companies/{customer_id:str}/counterparties/import"
+_HEADINGS = {
+    "business_name": ("name", "payee", "company", "vendor", "supplier", "business name", "counterparty"),
+    "first_name": ("first name",),
+    "last_name": ("last name",),
+    "type": ("kind", "type", "rail", "payment method"),
+    "routing_number": ("routing number", "routing", "aba", "bic", "swift"),
+    "account": ("account number", "account", "iban", "wallet", "wallet address", "network address"),
+    "account_type": ("account type",),
+    "institution_name": ("bank", "bank name", "institution"),
+    "street_address": ("street", "address", "street address"),
+    "city": ("city",),
+    "state": ("state",),
+    "postal_code": ("postal code", "zip", "zip code"),
+    "country": ("country",),
+    "chain": ("chain",),
+    "display_name": ("shown as", "display name", "nickname"),
+    "idempotency_key": ("key", "idempotency key", "external id"),
+}
+"""The columns are the fields of a row, but for that of an account, which depends on its kind."""
+_ACCOUNTS = {"wire": "identifier", "international_wire": "identifier", "crypto_wallet_address": "wallet_address"}
+_CELL_OF = dict.fromkeys(("account_number", "identifier", "wallet_address", "identifier_type"), "account")
+_CELL_OF |= {"verification": "type", "identifier_code": "type"}
+_KINDS = {word: kind for kind, each in KINDS.items() for word in (kind, kind.replace("_", " "), each.label.lower())}
+_KINDS |= {
+    "domestic": "wire",
+    "international": "international_wire",
+    "pocket": "on_us",
+    "wallet": "crypto_wallet_address",
+}
+
+
+@get(_PATH)
+async def show_import(company: InCompany) -> PageResponse:
+    """Show the form for a table of payees."""
+    company.require(SCOPE)
+    return _form(company, company.page.query)
+
+
+@post(_PATH, body_bytes_max=TABLE_BYTES_MAX)
+async def import_payees(company: InCompany) -> PageResponse:
+    """Preview a table, add its payees, or go back to the form."""
+    company.require(SCOPE)
+    form = company.page.form
+    if form.get("step") == "change":
+        return _form(company, form)
+    try:
+        columns, lines = read_table(form.get("table", ""), _HEADINGS, required=("account",))
+        pasted = [_read_line(each, columns, form) for each in lines]
+        mode = form.get("mode") or "ATOMIC"
+        body = {"kind": "COUNTERPARTIES", "mode": mode, "rows": [each.row for each in pasted if each.row]}
+        if form.get("step") == "request" and all(each.row for each in pasted):
+            made = await company.api.send(create_batch, body, key=company.page.form_key)
+            return redirect(f"{company.path}/batches/{made.id}", done="batch-requested")
+        found = await company.api.send(preview_batch, body) if body["rows"] else None
+    except (InvalidInput, Refused) as wrong:
+        return _form(company, form, wrong)
+    return await _preview(company, pasted, found)
+
+
+def _form(company: Company, given: Mapping[str, str], wrong: FormError = "") -> PageResponse:
+    given = {name: given.get(name, "") for name in ("table", "mode", "kind", "unverified")}
+    return company.render("payees_import", wrong=wrong, given=given, kinds=KINDS)
+
+
+def _read_line(line: Line, columns: Sequence[str], form: Mapping[str, str]) -> PastedRow:
+    """Return a line as a row of a batch; the bank says what is wrong with it."""
+    cells, wrong = cells_of(line, columns)
+    if wrong:
+        return PastedRow(line.number, cells, {"business_name": wrong}, None)
+    kind = _KINDS.get((cells.get("type") or form.get("kind") or "ach").lower())
+    if kind is None:
+        labels = ", ".join(each.label for each in KINDS.values())
+        return PastedRow(line.number, cells, {"type": f"This is not a kind of account. They are {labels}."}, None)
+    known = {*fields_of(BODIES[kind]), "idempotency_key"}
+    row = {"country": "US"} if kind == "wire" else {}
+    row |= {column: text for column, text in cells.items() if text and column in known}
+    row |= {"type": kind, _ACCOUNTS.get(kind, "account_number"): cells.get("account", "")}
+    for name in ("account_type", "chain", "country", "state"):
+        if name in row and (name != "state" or len(row[name]) == len("NY")):
+            row[name] = row[name].upper()
+    if kind == "international_wire":
+        row["identifier_code"] = "SWIFT_BIC"
+    if ways := [way for way, _ in KINDS[kind].verifications]:
+        row["verification"] = "unverified" if form.get("unverified") and "unverified" in ways else ways[0]
+    return PastedRow(line.number, {**cells, "type": KINDS[kind].label}, {}, row)
+
+
+async def _preview(company: Company, pasted: Sequence[PastedRow], found: Any) -> PageResponse:  # noqa: ANN401 - as the API shows it
+    form = company.page.form
+    rows = with_problems(pasted, found.problems if found else (), _CELL_OF, "business_name")
+    names = {each.number: _name_in(each.cells) for each in rows}
+    alike = await find_alike(company, dict.fromkeys(filter(None, names.values())))
+    known = {
+        n for n, name in names.items() if any(not each.differs and each.counterparty_id for each in alike.get(name, ()))
+    }
+    alike = {name: [each for each in others if each.differs] for name, others in alike.items()}
+    wrong = sum(bool(each.wrong) for each in rows)
+    return company.render(
+        "payees_preview",
+        rows=rows,
+        names=names,
+        columns=[name for name in _HEADINGS if any(each.cells.get(name) or name in each.wrong for each in rows)],
+        labels={name: each[0].capitalize() for name, each in _HEADINGS.items()},
+        banks=await list_bank_names(company.page.pool, [each.cells.get("routing_number", "") for each in rows]),
+        alike={number: alike[name] for number, name in names.items() if name in alike},
+        look_alikes=each_pair_once(alike),
+        known=known,
+        wrong_rows=wrong,
+        preview=found,
+        may_request=all(each.row for each in rows)
+        and (not wrong or (form.get("mode") == "INDEPENDENT" and wrong < len(rows))),
+        given={name: form.get(name, "") for name in ("table", "mode", "kind", "unverified")},
+    )
+
+
+def _name_in(cells: Mapping[str, str]) -> str:
+    return cells.get("business_name") or f"{cells.get('first_name', '')} {cells.get('last_name', '')}".strip()

@@ -1,0 +1,138 @@
+"""Batches: listed, shown with their progress and results, decided, cancelled."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final, get_args
+from uuid import UUID
+
+from litestar import Response, get, post
+
+from billfold.batches.preview import preview_waiting
+from billfold.batches.routes import cancel_batch, decide_batch, get_batch, list_batch_rows, list_batches
+from billfold.batches.schemas import ShownBatchRow
+from billfold.batches.types import RowState
+from billfold.identity.users import store
+from billfold.pages.theme import page_headers
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.text import lines_of
+from billfold.web.company.approvals.requests import may_decide_batch
+from billfold.web.company.approvals.signing import SignedDecision, confirm
+from billfold.web.console.lists import names_of_pockets, read_listing
+from billfold.web.console.look_alikes import each_pair_once, find_alike
+from billfold.web.console.team import Company, InCompany
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect
+
+_SCOPE = "transfers.write"
+_NO_SUCH = "There is no such batch."
+_PAGE, _ROWS = 30, 100
+_COLUMNS: Final = ("row", "to", "type", "amount_usd", "state", "problem", "description", "reference", "key", "id")
+
+
+@get("/companies/{customer_id:str}/batches")
+async def show_batches(company: InCompany) -> PageResponse:
+    """Show the batches, the newest first."""
+    return company.render("batches", listing=await read_listing(company, list_batches, {}, limit=_PAGE))
+
+
+@get("/companies/{customer_id:str}/batches/{batch_id:str}")
+async def show_batch(company: InCompany, batch_id: str) -> PageResponse:
+    """Show a batch with its rows."""
+    return await _page(company, path_id(batch_id, _NO_SUCH))
+
+
+@post("/companies/{customer_id:str}/batches/{batch_id:str}")
+async def decide(company: InCompany, batch_id: str) -> PageResponse:
+    """Approve or deny a batch."""
+    key, form = path_id(batch_id, _NO_SUCH), company.page.form
+    await company.api.get(get_batch, batch_id=key)
+    decision = SignedDecision(key, form.get("decision", ""), form.get("content_hash", ""))
+    done = {"APPROVED": "request-approved", "DENIED": "request-denied"}.get(decision.decision)
+    if done is None:
+        return await _page(company, key, "Choose to approve or to deny.")
+    wrong = await confirm(company, decision)
+    if wrong is not None:
+        return await _page(company, key, wrong)
+    body = {
+        "status": decision.decision,
+        "comment": form.get("comment", "").strip() or None,
+        "content_hash": decision.content_hash,
+    }
+    try:
+        await company.api.send(decide_batch, body, key=company.page.form_key, batch_id=key)
+    except (InvalidInput, Refused) as refused:
+        return await _page(company, key, refused)
+    return redirect(f"{company.path}/batches/{key}", done=done)
+
+
+@post("/companies/{customer_id:str}/batches/{batch_id:str}/cancel")
+async def cancel(company: InCompany, batch_id: str) -> PageResponse:
+    """Cancel a pending batch."""
+    key = path_id(batch_id, _NO_SUCH)
+    try:
+        await company.api.send(cancel_batch, key=company.page.form_key, batch_id=key)
+    except Refused as wrong:
+        return await _page(company, key, wrong)
+    return redirect(f"{company.path}/batches/{key}", done="batch-cancelled")
+
+
+async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
+    found = await company.api.get(get_batch, batch_id=key)
+    cursor, state = company.page.query.get("cursor"), company.page.query.get("state", "")
+    states = {"state": state} if state in get_args(RowState) else {}
+    shown = await company.api.get(list_batch_rows, batch_id=key, limit=_ROWS, cursor=cursor, **states)
+    own, may_decide = company.own.member_id, may_decide_batch(company, found)
+    asked_by = found.approval.requested_by.member_id
+    of_transfers = found.kind == "TRANSFERS"
+    effect = None
+    if may_decide and of_transfers:
+        effect = await preview_waiting(company.page.server.bank, company.customer_id, key)
+    return company.render(
+        "batch",
+        wrong=wrong,
+        batch=found,
+        shown=shown,
+        state=states.get("state", ""),
+        names=await names_of_pockets(company, _pockets_in(shown.items)),
+        may_decide=may_decide,
+        effect=effect,
+        paying=[(each.pocket_id, each) for each in effect.pockets] if effect else [],
+        alike=(alike := await find_alike(company, _payees_in(shown.items)) if may_decide else {}),
+        look_alikes=each_pair_once(alike),
+        is_own=asked_by == own,
+        may_cancel=found.status == "PENDING"
+        and company.may(_SCOPE)
+        and (asked_by == own or company.own.role == "ADMIN"),
+        comment=company.page.form.get("comment", ""),
+        factors=await store.get_factors(company.page.pool, company.page.user.user_id),
+    )
+
+
+def _pockets_in(rows: Sequence[ShownBatchRow]) -> set[UUID]:
+    return {each for row in rows for each in (row.from_pocket_id, row.to_pocket_id) if each is not None}
+
+
+def _payees_in(rows: Sequence[ShownBatchRow]) -> dict[str, UUID | None]:
+    """Return the names of the counterparties that rows pay or add, with their ids if they exist."""
+    return {each.counterparty_name: each.counterparty_id for each in rows if each.counterparty_name}
+
+
+@get("/companies/{customer_id:str}/batches/{batch_id:str}/results.csv")
+async def download_results(company: InCompany, batch_id: str) -> PageResponse:
+    """Download the rows of a batch with their results."""
+    key, cursor = path_id(batch_id, _NO_SUCH), None
+    lines: list[tuple[object, ...]] = [_COLUMNS]
+    while True:
+        page = await company.api.get(list_batch_rows, batch_id=key, limit=_ROWS, cursor=cursor)
+        pockets = await names_of_pockets(company, _pockets_in(page.items))
+        lines += [_cells(each, pockets) for each in page.items]
+        if (cursor := page.next_page) is None:
+            break
+    headers = {"content-disposition": f'attachment; filename="batch-{str(key)[:8]}.csv"', **page_headers()}
+    return Response(lines_of(lines), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _cells(row: ShownBatchRow, pockets: Mapping[str, str]) -> tuple[object, ...]:
+    to, problem = row.counterparty_name or pockets.get(str(row.to_pocket_id)), row.problem and row.problem.detail
+    amount, made = row.amount and Decimal(row.amount.value) / 100, row.transfer_id or row.counterparty_id
+    texts = (row.description, row.end_to_end_identification, row.idempotency_key)
+    return (row.number, to, row.type, amount, row.state, problem, *texts, made)
