@@ -32,13 +32,17 @@ async def play_cards(r, customer, pocket):
     await r.get("list_account_cards", f"{account}/cards/")
     await play_both(r, "list_customer_cards", f"/customers/{customer}", "/cards/")
     await _play_card_payments(r, f"{account}/cards/{virtual}", {"card_id": virtual})
+    await _play_dispute(r, customer, pocket)
+    lost = {"closure_reason": "LOST", "lost_stolen_date": "2025-06-01"}
+    await r.post("close_card", f"{path}/close/", lost)
+    await r.delete("close_virtual_card", f"{account}/virtual-cards/{virtual}/")
+
+
+async def _play_dispute(r, customer, pocket):
     disputed = await play_disputes(r, r, pocket, customer_id=customer)
     one = await r.post("-", f"{V1}/card-disputes/", disputed)
     decision = {"dispute_id": one["id"], "outcome": "WON"}
     await r.post("sandbox_card_dispute_decision", f"{BOX}/card-dispute-decision/", decision)
-    lost = {"closure_reason": "LOST", "lost_stolen_date": "2025-06-01"}
-    await r.post("close_card", f"{path}/close/", lost)
-    await r.delete("close_virtual_card", f"{account}/virtual-cards/{virtual}/")
 
 
 async def _play_card_payments(r, path, card):

@@ -46,7 +46,7 @@ def sentence_of(action: str, resource_id: str | None, details: Mapping[str, Any]
     hit = named.get(resource_id or "")
     if hit:
         return Sentence(f"{words} of" if hit.kind == "Transfer request" else words, hit.label, hit.path)
-    if resource == "transfer_request":
+    if action.startswith("transfer_request."):
         return Sentence(words)
     name = next((details[each] for each in _NAMES if isinstance(details.get(each), str)), "")
     return Sentence(words, name.replace("_", " ").lower() if name.isupper() else name)
