@@ -24,6 +24,7 @@ from billfold.audit.record import AuditedAction, audited
 from billfold.events import kinds
 from billfold.events.changes import job_of, report
 from billfold.events.notifications import notify
+from billfold.events.payloads import PolicyPayload
 from billfold.events.webhooks.subscriptions import disable_subscriptions
 from billfold.identity.members import store
 from billfold.identity.members.rules import Member, permissions_of
@@ -319,7 +320,7 @@ async def report_policy(bank: Bank, job: ScheduledJob) -> None:
     kind = kinds.POLICY_PROPOSED if found.status == "PENDING" else kinds.POLICY_UPDATED
     if found.status in {"PENDING", "APPROVED"}:
         version = msgspec.json.decode(found.content)["change"]["replaces"] + 1
-        payload = kinds.PolicyPayload(authorization_request_id=found.request_id, version=version)
+        payload = PolicyPayload(authorization_request_id=found.request_id, version=version)
         await report(bank, job, kind, payload)
 
 

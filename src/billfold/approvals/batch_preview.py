@@ -11,10 +11,11 @@ from uuid import UUID
 from billfold.accounts.pockets import store
 from billfold.approvals.execute_transfers import run_in_order
 from billfold.approvals.rules import approvals_in
+from billfold.approvals.store.approved_requests import load_payment_settings
 from billfold.approvals.store.policies import find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import reviews_of
-from billfold.approvals.transfer_orders import RequestContent, content_of, load_payment_settings
+from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.transfer_preview import PreviewedTransfer, TransferPreview, preview_of_run, render_preview
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.bank import Bank

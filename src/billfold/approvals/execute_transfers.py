@@ -7,7 +7,7 @@ whether the transfer could be executed.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -16,10 +16,10 @@ from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.accounts.holds.schemas import named
 from billfold.approvals import transfer_orders, types
+from billfold.approvals.store.approved_requests import ApprovedRequests, load_payment_settings
 from billfold.approvals.store.policies import find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
-from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.customers import CustomerRow
@@ -29,88 +29,14 @@ from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.rules import SendUsdc
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
-from billfold.payments.on_us.commands import (
-    OnUsTransferRow,
-    TransferOnUs,
-    TransferOrder,
-    type_of_reversal,
-)
+from billfold.payments.on_us.commands import OnUsTransferRow, TransferOnUs, TransferOrder, type_of_reversal
 from billfold.payments.on_us.store import find_by_ids
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
-from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.pool import Batcher, uuid_array
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id
 from billfold.treasury.rules.withdraw import NOTHING_TO_MOVE
-
-_Name = tuple[UUID, UUID]
-"""A customer and one of its requests."""
-
-# A wire, withdrawal or transfer is inserted by the commit that executes it.
-_READY = """
-WITH q AS MATERIALIZED (
-  SELECT customer_id, request_id, content, type
-    FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
-    JOIN transfer_request USING (customer_id, request_id) WHERE status = 'APPROVED' AND reason IS NULL
-     AND series_state IS NULL
-), done AS MATERIALIZED (
-  SELECT request_id FROM q JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
-   WHERE q.type = 'WIRE'
-   UNION ALL
-  SELECT request_id FROM q JOIN crypto_withdrawal c
-      ON c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id WHERE q.type = 'USDC'
-   UNION ALL
-  SELECT request_id FROM q JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
-   WHERE q.type NOT IN ('WIRE', 'USDC')
-)
-SELECT customer_id, request_id, content, 'unverified_wires' = ANY(customer_features(customer_id)),
-       EXISTS (SELECT 1 FROM policy p WHERE p.customer_id = q.customer_id),
-       EXISTS (SELECT 1 FROM done WHERE done.request_id = q.request_id)
-  FROM q
-"""
-
-
-class ApprovedRequest(NamedTuple):
-    """A request to execute."""
-
-    content: RequestContent
-    settings: transfer_orders.PaymentSettings
-
-
-class ApprovedRequests:
-    """The approved requests of one bank."""
-
-    __slots__ = ("_done", "_pool", "_read")
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self._read: Batcher[_Name, ApprovedRequest | None] = Batcher(self._find)
-        self._done: Batcher[UUID, None] = Batcher(self._complete)
-
-    async def find(self, customer_id: UUID, request_id: UUID) -> ApprovedRequest | None:
-        """Return a request that is ready for execution; None if it is not approved, was executed, or was rejected."""
-        return await self._read.ask((customer_id, request_id))
-
-    async def cross_off(self, request_id: UUID) -> None:
-        """Cancel the job of a request that was executed."""
-        await self._done.ask(request_id)
-
-    async def _find(self, names: Sequence[_Name]) -> list[ApprovedRequest | None]:
-        customers, requests = zip(*names, strict=True)
-        ready = {}
-        for row in await self._pool.fetch(_READY, uuid_array(customers), uuid_array(requests)):
-            customer_id, request_id, text, *settings, done = row
-            if not done:
-                content = transfer_orders.decode_content(text)
-                found = ApprovedRequest(content, transfer_orders.PaymentSettings(*settings))
-                ready[customer_id, request_id] = found
-        return [ready.get(name) for name in names]
-
-    async def _complete(self, requests: Sequence[UUID]) -> list[None]:
-        await scheduler.cancel(self._pool, types.EXECUTE_TRANSFER_REQUEST, *requests)
-        return [None] * len(requests)
-
 
 CALLER: Final = "transfer-request"
 """The caller of the command that executes a request; its key is the request's id."""
@@ -178,7 +104,7 @@ async def check_feasible(
     One that was `approved` meets the policy in force, which a new one has met before. Amounts that the sandbox rejects
     pass here: they are rejected on execution.
     """
-    unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, customer_id)
+    unverified_wires, has_policy = await load_payment_settings(conn, customer_id)
     if approved and has_policy:
         for refused in (await find_refusals(bank, conn, customer_id, [content])).values():
             raise refused

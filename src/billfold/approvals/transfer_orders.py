@@ -6,7 +6,7 @@ hash of that text, so a name here changes for new requests only, never for store
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 import msgspec
@@ -107,18 +107,6 @@ class UsdcOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
     counterparty_id: UUID
 
 
-class PaymentSettings(NamedTuple):
-    """The settings of a customer: wires may go to unverified counterparties, and it has a policy."""
-
-    unverified_wires: bool
-    has_policy: bool
-
-
-_SETTINGS = """
-SELECT 'unverified_wires' = ANY(customer_features(c.customer_id)),
-       EXISTS (SELECT 1 FROM policy p WHERE p.customer_id = c.customer_id)
-  FROM customer c WHERE c.customer_id = $1
-"""
 _START_MAX = timedelta(days=731)
 _GROWTH = 500
 """A growth of 1/500: the seven days that a request may wait, at ten percent a year."""
@@ -388,12 +376,6 @@ def _entry_of(payee: Mapping[str, Any], own_routing_number: str) -> tuple[str, s
     if account is None or account.bank != own_routing_number:
         return None
     return "account", f"{account.bank}:{account.number}"
-
-
-async def load_payment_settings(conn: Connection, customer_id: UUID) -> PaymentSettings:
-    """Return what decides about executing payments of this customer."""
-    row = await conn.fetchrow(_SETTINGS, customer_id)
-    return PaymentSettings(unverified_wires=False, has_policy=False) if row is None else PaymentSettings(*row)
 
 
 async def allows_unverified_wires(conn: Connection, customer_id: UUID) -> bool:

@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.store import find_payees
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_for, execute_in_order
 from billfold.approvals.series.worker import RUN_REASONS, bank_for
+from billfold.approvals.store.approved_requests import load_payment_settings
 from billfold.approvals.store.policies import ApprovedList, find_refusals
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
@@ -170,7 +171,7 @@ async def _submit(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> dict[in
     if not rows:
         return {}
     async with bank.pool.acquire() as conn:
-        unverified_wires, has_policy = await transfer_orders.load_payment_settings(conn, batch.customer_id)
+        unverified_wires, has_policy = await load_payment_settings(conn, batch.customer_id)
         contents = [_content_of(row) for row in rows]
         if has_policy:
             origin = ApprovedList(batch.request_id, batch.member_id, batch.business_date, batch.created_at)

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.payloads import CardDisputePayload, Cents, ReversalRequestPayload
+from billfold.events.payloads import CardDisputePayload, Cents, PolicyPayload, ReversalRequestPayload
 from billfold.ledger.types import EventKind, Payload
 
 Account = Annotated[UUID, msgspec.Meta(description="The Pocket whose account it is.")]
@@ -168,13 +168,6 @@ class RequestPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     reason: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class PolicyPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """The policy of a customer as proposed or approved by an authorization request, and its version."""
-
-    authorization_request_id: UUID
-    version: int
-
-
 class MemberPayload(msgspec.Struct, frozen=True, kw_only=True):
     """A member of a team, with the role and the status they have now."""
 
@@ -231,16 +224,12 @@ _report_completed = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVI
 _daily_root = DailyRootPayload(
     day=date(2025, 6, 2), root="eyJhbGciOiJFZERTQSJ9.eyJkYXkiOiIyMDI1LTA2LTAyIn0.c2lnbmF0dXJl"
 )
-_series_run = SeriesRunPayload(series_id=_OTHER, transfer_request_id=_TRANSFER, run_on=date(2025, 6, 2))
 _report_failed = ReportPayload(report_request_id=_TRANSFER)
+_series_run = SeriesRunPayload(series_id=_OTHER, transfer_request_id=_TRANSFER, run_on=date(2025, 6, 2))
 
 
 def _card(status: str) -> CardStatusPayload:
     return CardStatusPayload(card_id=_CARD, status=status)
-
-
-def _for_partners(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
-    return EventKind(name, meaning, example, partner=True)
 
 
 def _for_customers(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
@@ -388,8 +377,11 @@ STATEMENT_AVAILABLE = _for_both(
 )
 REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _report_completed)
 REPORT_FAILED = _for_both("reports.failed", "A report could not be created.", _report_failed)
-DAILY_ROOT_PUBLISHED = _for_partners(
-    "proofs.daily-root.published", "The bank has signed what it owed at the close of a day.", _daily_root
+DAILY_ROOT_PUBLISHED = EventKind(
+    "proofs.daily-root.published",
+    "The bank has signed what it owed at the close of a day.",
+    _daily_root,
+    partner=True,
 )
 
 KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(

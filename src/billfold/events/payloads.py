@@ -1,4 +1,4 @@
-"""Payloads of events about money that is asked back."""
+"""Payloads of events about policies, and about money that is asked back."""
 
 from typing import Annotated
 from uuid import UUID
@@ -24,3 +24,10 @@ class ReversalRequestPayload(msgspec.Struct, frozen=True, kw_only=True):
     on_us_id: UUID
     amount: Cents
     status: str
+
+
+class PolicyPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """The policy of a customer as proposed or approved by an authorization request, and its version."""
+
+    authorization_request_id: UUID
+    version: int

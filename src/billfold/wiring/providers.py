@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from billfold.accounts.counterparties.ports import LinkingProvider, OwnWallets
 from billfold.accounts.portals.commands import WalletSource
-from billfold.approvals.execute_transfers import ApprovedRequests
+from billfold.approvals.store.approved_requests import ApprovedRequests
 from billfold.audit.seals import FileArchive
 from billfold.cli.context import CliError
 from billfold.data_keys.keys import DataKeys

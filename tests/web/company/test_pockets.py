@@ -7,8 +7,7 @@ import pytest
 from tests.support.approvals import wire, wire_counterparty
 from tests.support.browser import first_match
 
-from billfold.pages.theme import format_day
-from billfold.platform.dates import et_date
+from billfold.platform.dates import et_date, format_day
 from billfold.platform.money import format_usd
 from billfold.web.console.lists import presets_of
 

@@ -30,8 +30,7 @@ from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.caller import NOT_YET
 from billfold.http.parameters import WRONG_DAY
 from billfold.http.schemas import Amount
-from billfold.pages.theme import format_day
-from billfold.platform.dates import et_date, is_day, parse_day
+from billfold.platform.dates import et_date, format_day, is_day, parse_day
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
 from billfold.web.console.lists import list_choices

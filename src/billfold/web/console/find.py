@@ -30,8 +30,8 @@ from billfold.events.webhooks.routes import get_subscription
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.onboarding.applications.routes import get_business_application, get_individual_application
-from billfold.pages.theme import format_day, with_query
-from billfold.platform.dates import et_date
+from billfold.pages.theme import with_query
+from billfold.platform.dates import et_date, format_day
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.servicing.search import search
 from billfold.team.routes import get_team
