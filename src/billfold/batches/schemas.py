@@ -126,7 +126,7 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     idempotency_key: str | None
     state: RowState
     transfer_id: UUID | None
-    type: RowType | CounterpartyType | None
+    type: Literal[RowType, CounterpartyType] | None
     from_pocket_id: UUID | None
     to_pocket_id: UUID | None
     counterparty_id: UUID | None
