@@ -119,8 +119,8 @@ async def test_a_failed_crypto_deposit_is_reported_and_retried_without_blocking_
     assert await depositor.credits() == [4_00]
     ((*_, problems),) = await cli.chains(bank)
     async with bank.pool.acquire() as conn:
-        found = (await health.failed_work(conn)).found
-    for shown in (str(problems), found):
+        detail = (await health.failed_work(conn)).detail
+    for shown in (str(problems), detail):
         assert "0xaa:0" in shown
         assert "nobody foresaw this" in shown
     await deposit_portal.book(3)
