@@ -26,6 +26,7 @@ from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
+from billfold.payments.on_us.reversals.store import find_open_request
 from billfold.payments.on_us.schemas import MOST_CENTS, Cents, FullWithdrawal, RequestedAmount
 from billfold.payments.on_us.store import find_by_ids
 from billfold.platform.database.connection import Connection
@@ -272,14 +273,19 @@ def check_order(content: RequestContent, today: date) -> None:
 async def stays_within(caller: Call, bank: Bank, content: RequestContent, *, owner: UUID) -> bool:
     """Tell whether the customer itself is paid.
 
-    Raises NotFound, Refused `same-pocket`, `pocket-not-open`.
+    Raises NotFound, Refused `same-pocket`, `pocket-not-open`, `reversal-not-open` for what nobody requested.
     """
     details = content.transfer.details if isinstance(content.transfer, OnUsOrder) else None
     if isinstance(details, Reversal):
         original = (await find_by_ids(bank.pool, [details.transfer_id])).get(details.transfer_id)
         if original is None or (original.payee_id, original.to_pocket_id) != (owner, content.pocket_id):
             raise NotFound("There is no such transfer to this Pocket.")
-        return original.customer_id == owner
+        if original.customer_id == owner:
+            return True
+        asked = await find_open_request(bank.pool, owner, details.transfer_id)
+        if asked is None or asked.amount != content.amount:
+            raise Refused("reversal-not-open", "Its payer has no open request for this amount.")
+        return False
     if not isinstance(details, InternalReallocation):
         return False
     if details.destination_pocket_id == content.pocket_id:
@@ -319,6 +325,19 @@ async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent
     found = await store.find_payees(conn, [customer_id], [content.counterparty_id])
     unverified_wires = await allows_unverified_wires(conn, customer_id)
     return payee_of(content, {found_id: payee for _, found_id, payee in found}, unverified_wires=unverified_wires)
+
+
+async def payer_of(bank: Bank, transfer_id: UUID) -> dict[str, Any]:
+    """Return the customer that made a transfer, as the payee that the approved content of its reversal stores."""
+    original = (await find_by_ids(bank.pool, [transfer_id]))[transfer_id]
+    owners = await list_owners(bank.pool, [("pocket", str(original.from_pocket_id))])
+    (owner,) = await open_profiles(bank, list(owners.values()))
+    return {
+        "counterparty_name": {"business_name": owner.name},
+        "details": {},
+        "target_pocket_id": None,
+        "type": "on_us",
+    }
 
 
 def payee_of(content: RequestContent, known: Mapping[UUID, Payee], *, unverified_wires: bool) -> dict[str, Any]:

@@ -66,7 +66,7 @@ async def with_payee(
         return content
     require_version(customer.agreement_version, bank.terms.agreements, et_date(caller.now))
     if content.reverses_id is not None:
-        return content
+        return msgspec.structs.replace(content, payee=await transfer_orders.payer_of(bank, content.reverses_id))
     async with bank.pool.acquire() as conn:
         payee = await transfer_orders.get_payee(conn, owner, content)
     if isinstance(order := content.transfer, transfer_orders.UsdcOrder):

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.payments.on_us.test_routes import PATH, account, payee, reallocation, requested_amount
 from tests.support.applications import run_jobs
-from tests.support.approvals import REQUESTS, decide, refused, status_of
+from tests.support.approvals import REQUESTS, decide, status_of
 from tests.support.whole_bank import expect_clean
 from tests.support.world import UNKNOWN
 
@@ -74,20 +74,30 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
     second = await customer_desks(target.customer)
     await requested(admin, UNKNOWN, target, status=404, code="not-found")
     await requested(admin, made, await world.pocket(target.customer), status=404, code="not-found")
+    await requested(admin, made, target, 399_99, status=409, code="reversal-not-open")
+    # What was asked in time is answered until the request expires.
+    await bank.pool.execute(
+        "UPDATE transfer SET created_at = created_at - interval '61 days' WHERE transfer_id = $1", made
+    )
     request = await requested(admin, made, target)
+    payer_name = await bank.pool.fetchval("SELECT name FROM customer WHERE customer_id = $1", pocket.key[0])
+    assert request["transfer"]["counterparty_name"] == payer_name
     assert (request["status"], (await payer.get(one))["status"]) == ("PENDING", "REQUESTED")
     reader = await console(second)
     for page in ("approvals", f"approvals/transfers/{request['id']}", f"transfer-requests/{request['id']}"):
         await reader.go(f"{reader.home}/{page}")
         assert "eversal" in reader.text
+    assert payer_name in reader.text
     await decide(second, request)
+    await bank.pool.execute(
+        "UPDATE transfer SET created_at = created_at + interval '61 days' WHERE transfer_id = $1", made
+    )
     assert await status_of(admin, request) == ("APPROVED", "COMPLETED")
     ended = await payer.get(one)
     assert (ended["status"], ended["reversed_by"]) == ("ACCEPTED", request["id"])
     assert (await world.get(f"{PATH}{made}/"))["reversed_by"] == [request["id"]]
     # Twice is refused, by the members and by the partner.
-    again = await requested(admin, made, target)
-    await refused(second, again, "reversal-not-open", answers=409)
+    await requested(admin, made, target, status=409, code="reversal-not-open")
     await world.refused("POST", f"{one}accept/", status=409, code="reversal-not-open")
     await expect_clean(bank)
 
