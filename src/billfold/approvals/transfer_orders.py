@@ -327,19 +327,6 @@ async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent
     return payee_of(content, {found_id: payee for _, found_id, payee in found}, unverified_wires=unverified_wires)
 
 
-async def payer_of(bank: Bank, transfer_id: UUID) -> dict[str, Any]:
-    """Return the customer that made a transfer, as the payee that the approved content of its reversal stores."""
-    original = (await find_by_ids(bank.pool, [transfer_id]))[transfer_id]
-    owners = await list_owners(bank.pool, [("pocket", str(original.from_pocket_id))])
-    (owner,) = await open_profiles(bank, list(owners.values()))
-    return {
-        "counterparty_name": {"business_name": owner.name},
-        "details": {},
-        "target_pocket_id": None,
-        "type": "on_us",
-    }
-
-
 def payee_of(content: RequestContent, known: Mapping[UUID, Payee], *, unverified_wires: bool) -> dict[str, Any]:
     """Return the counterparty to be paid, of those that are known by their ids. Raises as `get_payee`."""
     payee = known.get(content.counterparty_id) if content.counterparty_id else None
