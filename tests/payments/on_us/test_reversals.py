@@ -52,6 +52,17 @@ async def test_a_transfer_within_a_customer_is_reversed_at_once_and_never_beyond
     await expect_clean(world.bank)
 
 
+async def answered(console, payee, answer):
+    """Answer a request on the page of the transaction, and return what the page said."""
+    browser = await console(payee)
+    (line,) = (await payee.get("/api/v2/transactions/", {"type[]": "ON_US"}))["items"]
+    await browser.go(page := f"{browser.home}/transactions/{line['id']}")
+    said = browser.text
+    await payee.bank.pool.execute("DELETE FROM rate_limit_window")
+    assert (await browser.send(f"{page}/undo", answer=answer)).status_code == 303
+    return said
+
+
 async def requested(desk, transfer, pocket, cents=400_00, *, status=201, code=None):
     """Request to pay a transfer back; members may do so once a second."""
     await desk.bank.pool.execute("DELETE FROM rate_limit_window")
@@ -79,7 +90,10 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
     await bank.pool.execute(
         "UPDATE transfer SET created_at = created_at - interval '61 days' WHERE transfer_id = $1", made
     )
-    request = await requested(admin, made, target)
+    asked_page = await answered(console, admin, "pay")
+    assert "$400.00 back" in asked_page
+    assert "Paid twice" in asked_page
+    (request,) = (await admin.get(REQUESTS))["items"]
     payer_name = await bank.pool.fetchval("SELECT name FROM customer WHERE customer_id = $1", pocket.key[0])
     assert request["transfer"]["counterparty_name"] == payer_name
     assert (request["status"], (await payer.get(one))["status"]) == ("PENDING", "REQUESTED")
@@ -125,7 +139,8 @@ async def test_a_reversal_request_is_answered_by_its_payee_alone_and_expires(
     ]
     for desk, verb in wrong:
         await desk.refused("POST", f"{one}{verb}/", status=404, code="not-found")
-    assert (await admin.post(f"{one}decline/", b"", status=200))["status"] == "DECLINED"
+    await answered(console, admin, "decline")
+    assert (await admin.get(one))["status"] == "DECLINED"
     await admin.refused("POST", f"{one}decline/", status=409, code="reversal-not-open")
     await payer.post(path, {"amount_usdc": 1})
     await world.later(days=20)
