@@ -19,7 +19,7 @@ from billfold.onboarding.applications.rules import requirements
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.dates import format_eastern
+from billfold.platform.dates import format_moment
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
 
@@ -133,7 +133,7 @@ async def describe_application(bank: Bank, application: Application) -> list[str
     """Return applicant, related parties, missing items and status history, one line each. Numbers are omitted."""
     row = application.row
     return [
-        f"{name_of(application)} ({row.kind}) is {row.status}",
+        f"{name_of(application)} ({_spoken(row.kind)}) is {row.status}",
         *(f"reason: {_spoken(each)}" for each in row.exception_reasons),
         *(f"missing: {each}" for each in application.missing(bank.seed)),
         *(
@@ -141,7 +141,7 @@ async def describe_application(bank: Bank, application: Application) -> list[str
             for form in application.parties.values()
         ),
         *(f"document {each.document_id} {each.type} {each.status}" for each in application.documents),
-        *(f"{_spoken(each.status)}: {format_eastern(each.moved_at)}" for each in await store.list_moves(bank.pool, row)),
+        *(f"{_spoken(each.status)}: {format_moment(each.moved_at)}" for each in await store.list_moves(bank.pool, row)),
     ]
 
 
