@@ -115,10 +115,14 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
 
 
 @pytest.fixture
-async def pending_batch(customer_desk, manager, requests_in_every_state, funded, payroll_pocket):
-    """The same team with a batch that waits, and a policy."""
+async def empty_policy(customer_desk, manager):
     policy = (await customer_desk.ask("PUT", "/api/v1/policy/", {"document": {"rules": []}}, status=202)).json()
     await manager.patch(f"{CHANGES}{policy['id']}/status/", {"status": "APPROVED"})
+
+
+@pytest.fixture
+async def pending_batch(customer_desk, empty_policy, requests_in_every_state, funded, payroll_pocket):
+    """The same team with a policy, and a batch that waits."""
     row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": funded.id, "to_pocket_id": payroll_pocket.id}
     listed = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": [row | {"amount_usdc": 1}]}
     return await customer_desk.post("/api/v1/batches/", listed)

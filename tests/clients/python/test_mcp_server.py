@@ -1,6 +1,7 @@
 """An agent's tools: what they are made of, and what becomes of what the bank answers. The client is the SDK's own."""
 
 import httpx
+import msgspec
 import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
@@ -22,7 +23,7 @@ class Answers:
 
     def respond(self, request):
         if request.url.path == DOCUMENT_PATH:
-            return httpx.Response(200, json=DOCUMENTS["customer"])
+            return httpx.Response(200, content=msgspec.json.encode(DOCUMENTS["customer"]))
         self.asked.append((request.url.path, dict(request.url.params)))
         return httpx.Response(200, json=self.answers["answer"])
 
