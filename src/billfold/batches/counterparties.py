@@ -15,7 +15,7 @@ from billfold.approvals import rules as approval_rules
 from billfold.approvals import transfer_requests
 from billfold.approvals.store.approval_rules import requirement_for_change
 from billfold.approvals.types import Actor, ApprovalRequirement
-from billfold.batches import carry_out, members, partners
+from billfold.batches import carry_out, members, partners, store
 from billfold.batches.commands import CounterpartyList
 from billfold.batches.members import NewBatch, problem_from
 from billfold.batches.preview import FoundInBatch
@@ -174,7 +174,16 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
     answers: dict[int, Answer | BillfoldError] = {**await _find_refused(bank, batch, waiting)}
     left = {number: each for number, each in waiting.items() if number not in answers}
     answers |= zip(left, await bank.engine.submit_all(list(left.values())), strict=True)
-    return [*results, *(RowResult(number, _problem_in(each)) for number, each in answers.items())]
+    failed: BillfoldError | None = None
+    for number, answer in answers.items():
+        if isinstance(answer, Answer | Refused | NotFound | InvalidInput):
+            results.append(RowResult(number, _problem_in(answer)))
+        else:
+            failed = answer
+    if failed is not None:  # the job runs again: a row that was added all the same is found
+        await store.record_results(bank.pool, batch, results)
+        raise failed
+    return results
 
 
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
