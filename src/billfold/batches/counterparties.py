@@ -26,8 +26,9 @@ from billfold.batches.members import NewBatch, problem_from
 from billfold.batches.preview import FoundInBatch
 from billfold.batches.rows import RowFormat, problems_of, require_rows
 from billfold.batches.store import BATCHES, PARTNER_BATCHES
-from billfold.batches.types import REUSED, Batch, BatchRow, NewCounterparty, ReadRow, RowProblem, RowResult
+from billfold.batches.types import REUSED, ROWS_MAX, Batch, BatchRow, NewCounterparty, ReadRow, RowProblem, RowResult
 from billfold.http.caller import Call
+from billfold.http.counts import count_object
 from billfold.http.raw_request import convert, in_body
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -125,7 +126,7 @@ async def request_batch(caller: Call, bank: Bank, by: Actor, customer: CustomerR
 
 
 async def _require_left(bank: Bank, new: NewBatch, rows: Sequence[BatchRow]) -> None:
-    """Refuse an atomic batch that is above the limits of use, which counts when it is carried out. Raises InvalidInput."""
+    """Refuse an atomic batch above the limits of use, which is counted when it is carried out. Raises InvalidInput."""
     if new.mode != "ATOMIC" or any(row.content is None for row in rows):
         return
     _, waiting = await _find_ran(bank, None, rows)
@@ -168,6 +169,14 @@ async def _requirement(conn: Connection, by: Actor, new: NewBatch) -> ApprovalRe
 
 async def _read_rows(caller: Call, bank: Bank, new: NewBatch, owner: str) -> list[BatchRow]:
     """Return rows as stored. A key is one of the customer: a partner may use it again for another."""
+    # What is wrong with an on_us row tells which network addresses are in use: as many are told as can be added.
+    subject, most = caller.only_customer_id, bank.settings.limits["counterparties.customer"]
+    if isinstance(caller, Caller):
+        subject, most = caller.partner_id, ROWS_MAX
+    named = sum(row.order is not None and row.order.type == "on_us" for row in new.rows)
+    if named and subject is not None:
+        what = "network addresses"
+        await count_object(bank.pool, subject, what, limit=most, wall=caller.wall, more=named, what=what)
     found = []
     for row in new.rows:
         customer = None if row.order is None else row.order.customer_id

@@ -59,16 +59,16 @@ async def limit_new_counterparty(bank: Bank, command: AddCounterparty) -> None:
 async def uses_of_counterparties(bank: Bank, commands: Sequence[AddCounterparty]) -> dict[tuple[str, UUID], int]:
     """Return what counterparties of one customer use up, if they are added all or none.
 
-    Raises Refused `usage-limit-reached`, and `name-checks-exhausted` if their names could be more than may be wrong:
-    what is not added counts for nothing, so that its refusal must not depend on a name.
+    Raises Refused `usage-limit-reached`, and `name-checks-exhausted` if more names at this bank could be wrong than may
+    be: what is not added counts for nothing, so that its refusal must not depend on a name, nor on whose account it is.
     """
-    owner = commands[0].customers[0]
-    names = sum(each.holder is not None for each in commands)
+    owner, own_bank = commands[0].customers[0], bank.settings.bank_routing_number
+    names = sum(each.type == "on_us" or each.details.get("routing_number") == own_bank for each in commands)
     failed = await store.count_failed_names(bank.pool, owner, (await bank.now()).date()) if names else 0
     if names and failed + names > verification_kinds.NAME_CHECKS_MAX:
         left = max(0, verification_kinds.NAME_CHECKS_MAX - failed)
-        detail = f"{names} rows are of accounts whose owners' names are checked; in an atomic batch {left} more may be"
-        raise Refused("name-checks-exhausted", f"{detail} today.")
+        detail = f"{names} rows are of accounts at this bank, whose owners' names are checked"
+        raise Refused("name-checks-exhausted", f"{detail}; today {left} such rows may be added all or none.")
     entry = await bank.directory.find("customer", owner)
     subjects = {"customer": owner, "partner": None if entry is None else entry.partner_id}
     uses = Counter(uses_of("counterparties", more=len(commands), **subjects))
