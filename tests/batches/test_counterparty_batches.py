@@ -75,6 +75,14 @@ async def verified(bank):
         return (await verify_bank(conn, market=bank.market, vault=bank.vault)).findings
 
 
+async def check_probes(desk):
+    with_limits(desk.bank, {"counterparties.customer": 3})
+    await desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    probes = batch(*({"type": "on_us", "business_name": "X", "account_number": f"6130{n:08}"} for n in range(2)))
+    assert len((await desk.ask("POST", f"{BATCHES}preview/", probes, status=200)).json()["problems"]) == 2
+    await desk.refused("POST", f"{BATCHES}preview/", probes, status=429, code="rate-limited")
+
+
 @pytest.mark.usefixtures("funded")
 async def test_a_batch_adds_counterparties_as_single_ones_and_says_why_not(customer_desk, world):
     bank = customer_desk.bank
@@ -140,11 +148,7 @@ async def test_a_batch_of_counterparties_is_approved_as_one_where_a_single_one_n
     wrong = {"kind": "COUNTERPARTIES", "mode": "ATOMIC", "csv": csv}
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     await customer_desk.invalid("POST", BATCHES, wrong, loc="body.csv")
-    with_limits(bank, {"counterparties.customer": 3})
-    await bank.pool.execute("DELETE FROM rate_limit_window")
-    probes = batch(*({"type": "on_us", "business_name": "X", "account_number": f"6130{n:08}"} for n in range(2)))
-    assert len((await customer_desk.ask("POST", f"{BATCHES}preview/", probes, status=200)).json()["problems"]) == 2
-    await customer_desk.refused("POST", f"{BATCHES}preview/", probes, status=429, code="rate-limited")
+    await check_probes(customer_desk)
     assert not await verified(bank)
 
 
