@@ -70,13 +70,13 @@ async def uses_of_counterparties(bank: Bank, commands: Sequence[AddCounterparty]
         detail = f"{names} rows are of accounts at this bank, whose owners' names are checked"
         raise Refused("name-checks-exhausted", f"{detail}; today {left} such rows may be added all or none.")
     entry = await bank.directory.find("customer", owner)
-    subjects = {"customer": owner, "partner": None if entry is None else entry.partner_id}
-    uses = Counter(uses_of("counterparties", more=len(commands), **subjects))
+    partner_id = None if entry is None else entry.partner_id
+    uses = Counter(uses_of("counterparties", customer=owner, partner=partner_id, more=len(commands)))
     for command in commands:
         if command.verification == "micro_deposits":
             account = await _account_key(bank, owner, command.details)
             await require_unused(bank.pool, bank.settings.limits, _TRIES_OF_ACCOUNT, account, wall_now())
-            uses.update(uses_of("micro_deposits", account=account, **subjects))
+            uses.update(uses_of("micro_deposits", customer=owner, partner=partner_id, account=account))
     return dict(uses)
 
 
