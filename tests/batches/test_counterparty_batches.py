@@ -76,7 +76,7 @@ async def verified(bank):
 
 
 async def check_probes(desk):
-    with_limits(desk.bank, {"counterparties.customer": 3})
+    with_limits(desk.bank, {"counterparties.customer": 1})
     await desk.bank.pool.execute("DELETE FROM rate_limit_window")
     probes = batch(*({"type": "on_us", "business_name": "X", "account_number": f"6130{n:08}"} for n in range(2)))
     assert len((await desk.ask("POST", f"{BATCHES}preview/", probes, status=200)).json()["problems"]) == 2

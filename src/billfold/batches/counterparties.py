@@ -169,8 +169,9 @@ async def _requirement(conn: Connection, by: Actor, new: NewBatch) -> ApprovalRe
 
 async def _read_rows(caller: Call, bank: Bank, new: NewBatch, owner: str) -> list[BatchRow]:
     """Return rows as stored. A key is one of the customer: a partner may use it again for another."""
-    # What is wrong with an on_us row tells which network addresses are in use: as many are told as can be added.
-    subject, most = caller.only_customer_id, bank.settings.limits["counterparties.customer"]
+    # What is wrong with an on_us row tells which network addresses are in use: as many are told as can be previewed and
+    # added.
+    subject, most = caller.only_customer_id, 2 * bank.settings.limits["counterparties.customer"]
     if isinstance(caller, Caller):
         subject, most = caller.partner_id, ROWS_MAX
     named = sum(row.order is not None and row.order.type == "on_us" for row in new.rows)
