@@ -6,9 +6,11 @@ import pytest
 from tests.support.approvals import hold_roles
 from tests.support.whole_bank import with_limits
 
+from billfold.batches.commands import CounterpartyList
 from billfold.batches.types import RUN_BATCH
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
+from billfold.platform.errors import Unavailable
 from billfold.verify.runner import verify_bank
 
 BATCHES = "/api/v1/batches/"
@@ -71,6 +73,14 @@ async def decide(desk, made, status="APPROVED", *, answers=200):
 async def verified(bank):
     async with bank.pool.acquire() as conn:
         return (await verify_bank(conn, market=bank.market, vault=bank.vault)).findings
+
+
+async def check_probes(desk):
+    with_limits(desk.bank, {"counterparties.customer": 1})
+    await desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    probes = batch(*({"type": "on_us", "business_name": "X", "account_number": f"6130{n:08}"} for n in range(2)))
+    assert len((await desk.ask("POST", f"{BATCHES}preview/", probes, status=200)).json()["problems"]) == 2
+    await desk.refused("POST", f"{BATCHES}preview/", probes, status=429, code="rate-limited")
 
 
 @pytest.mark.usefixtures("funded")
@@ -138,6 +148,7 @@ async def test_a_batch_of_counterparties_is_approved_as_one_where_a_single_one_n
     wrong = {"kind": "COUNTERPARTIES", "mode": "ATOMIC", "csv": csv}
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     await customer_desk.invalid("POST", BATCHES, wrong, loc="body.csv")
+    await check_probes(customer_desk)
     assert not await verified(bank)
 
 
@@ -171,11 +182,71 @@ async def test_a_partner_adds_counterparties_of_its_own_customers_all_or_none(wo
     stranger = "6130" + "0" * 8
     names_only = [{"type": "on_us", "business_name": "Nobody", "account_number": stranger, "customer_id": one.customer}]
     await world.invalid("POST", BATCHES, batch(*names_only), loc="body.rows.0.account_number")
-    with_limits(world.bank, {"counterparties.customer": 1})
-    rows = [{**rows[0], "customer_id": other.customer, "business_name": f"No {n}"} for n in range(2)]
-    made = await world.post(BATCHES, batch(*rows, mode="ATOMIC"))
-    await carried_out(world, world, made)
-    assert results(await rows_of(world, made)) == [("FAILED", "batch-refused"), ("FAILED", "usage-limit-reached")]
-    assert not (await world.get(f"/api/v2/customers/{other.customer}/counterparties/"))["items"]
+    rows = [{**rows[0], "customer_id": other.customer, "business_name": f"No {n}"} for n in range(3)]
+    with_limits(world.bank, {"counterparties.customer": 2})
+    await world.invalid("POST", BATCHES, batch(*rows, mode="ATOMIC"), loc="body.rows")
+    made = [await world.post(BATCHES, batch(*rows[:2], mode="ATOMIC")) for _ in range(2)]
+    await carried_out(world, world, made[0])
+    found = [results(await rows_of(world, each)) for each in made]
+    assert sorted(found) == [[("COMPLETED", None)] * 2, [("FAILED", "usage-limit-reached")] * 2]
+    assert len((await world.get(f"/api/v2/customers/{other.customer}/counterparties/"))["items"]) == 2
     async with world.bank.pool.acquire() as conn:
         assert not (await verify_bank(conn, market=world.bank.market, vault=world.bank.vault)).findings
+
+
+async def test_a_fault_of_the_bank_ends_no_row_and_adds_and_counts_nothing_twice(world, monkeypatch):
+    pocket, other = await world.pocket(), await world.pocket()
+    bank, row = world.bank, {**ACME, "customer_id": pocket.customer, "idempotency_key": "acme"}
+    submit_all, submit = bank.engine.submit_all, bank.engine.submit
+
+    async def answer_lost(commands):
+        await submit_all(commands)
+        return [Unavailable("The bank is shutting down.") for _ in commands]
+
+    async def fail(command):
+        if isinstance(command, CounterpartyList):
+            raise Unavailable("The database is unavailable.")
+        return await submit(command)
+
+    for mode, broken, failing in (("INDEPENDENT", "submit_all", answer_lost), ("ATOMIC", "submit", fail)):
+        rows = [{**row, "business_name": f"{mode} {n}", "idempotency_key": f"{mode}-{n}"} for n in range(2)]
+        made = await world.post(BATCHES, batch(*rows, mode=mode))
+        stored = await bank.pool.fetchrow("SELECT customer_id, request_id FROM batch WHERE finished_at IS NULL")
+        job = ScheduledJob(RUN_BATCH, stored["request_id"], stored["customer_id"], at=await bank.now())
+        with monkeypatch.context() as broke:
+            broke.setattr(bank.engine, broken, failing)
+            with pytest.raises(Unavailable):
+                await run_job(bank, job)
+        assert results(await rows_of(world, made)) == [("WAITING", None)] * 2
+        await carried_out(world, world, made)
+        assert results(await rows_of(world, made)) == [("COMPLETED", None)] * 2
+    assert await used(world, pocket.customer, "counterparties.customer") == 4
+    assert len((await world.get(f"/api/v2/customers/{pocket.customer}/counterparties/"))["items"]) == 4
+
+    same_key = [await world.post(BATCHES, batch({**row, "customer_id": each.customer})) for each in (pocket, other)]
+    await carried_out(world, world, same_key[0])
+    assert [results(await rows_of(world, each)) for each in same_key] == [[("COMPLETED", None)]] * 2
+    assert len((await world.get(f"/api/v2/customers/{other.customer}/counterparties/"))["items"]) == 1
+
+
+async def test_an_atomic_batch_is_no_way_around_the_limit_of_wrong_names(world):
+    pocket, target = await world.pocket(), await world.pocket(await world.customer("Northwind"))
+    portal = await world.get(f"{target.path}portals/{target.portal}/")
+
+    def guesses(*names):
+        account = {"type": "on_us", "account_number": portal["network_address"], "customer_id": pocket.customer}
+        return [{**account, "business_name": name} for name in names]
+
+    many = guesses(*(f"Guess {n}" for n in range(20)), "Northwind")
+    await world.invalid("POST", BATCHES, batch(*many, mode="ATOMIC"), loc="body.rows")
+    waiting = await world.post(BATCHES, batch(*guesses("Guess", "Northwind"), mode="ATOMIC"))
+    await world.post(BATCHES, batch(*many[:19]))
+    await carried_out(world, world, waiting)
+    assert await used(world, pocket.customer, "name_checks.customer") in {19, 20}
+    for name in ("Wrong", "Northwind"):
+        await world.invalid("POST", BATCHES, batch(*guesses(name, "Sentinel"), mode="ATOMIC"), loc="body.rows")
+
+
+async def used(world, customer, limit):
+    limits = (await world.get(f"/api/v1/customers/{customer}/limits/"))["limits"]
+    return next(each["used"] for each in limits if each["name"] == limit)

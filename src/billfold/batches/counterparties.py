@@ -9,27 +9,35 @@ import msgspec
 
 from billfold.accounts.addresses import Address
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.accounts.counterparties.requests import add_counterparty_command, command_content, limit_new_counterparty
+from billfold.accounts.counterparties.requests import (
+    add_counterparty_command,
+    command_content,
+    limit_new_counterparty,
+    uses_of_counterparties,
+)
 from billfold.accounts.counterparties.routes import CreateCounterparty, PartnerCreateCounterparty
 from billfold.approvals import rules as approval_rules
 from billfold.approvals import transfer_requests
 from billfold.approvals.store.approval_rules import requirement_for_change
 from billfold.approvals.types import Actor, ApprovalRequirement
-from billfold.batches import carry_out, members, partners
+from billfold.batches import carry_out, members, partners, store
 from billfold.batches.commands import CounterpartyList
 from billfold.batches.members import NewBatch, problem_from
 from billfold.batches.preview import FoundInBatch
 from billfold.batches.rows import RowFormat, problems_of, require_rows
-from billfold.batches.store import BATCHES
-from billfold.batches.types import REUSED, Batch, BatchRow, NewCounterparty, ReadRow, RowProblem, RowResult
+from billfold.batches.store import BATCHES, PARTNER_BATCHES
+from billfold.batches.types import REUSED, ROWS_MAX, Batch, BatchRow, NewCounterparty, ReadRow, RowProblem, RowResult
 from billfold.http.caller import Call
+from billfold.http.counts import count_object
 from billfold.http.raw_request import convert, in_body
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow, require_active
 from billfold.ledger.engine.pending_command import Answer, answer_from_outcome
 from billfold.ledger.types import Origin
+from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
+from billfold.platform.database.usage_counts import count_usage, require_left, return_usage
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id, derive
 
@@ -97,6 +105,8 @@ async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
         other = RowProblem(code="value_error", detail=detail, field="customer_id")
         problems = {number: other for number, owner in owners.items() if owner != first}
     require_rows(new.rows, problems, new.mode)
+    if await PARTNER_BATCHES.find(bank.pool, caller.own_customer_id, new.batch_id, now=caller.now) is None:
+        await _require_left(bank, new, rows)
     return await partners.insert_batch(caller, bank, new, rows)
 
 
@@ -104,6 +114,8 @@ async def request_batch(caller: Call, bank: Bank, by: Actor, customer: CustomerR
     """Request a batch, approved as one if a single counterparty would be. Raises as `members.request_batch`."""
     require_active(customer.account_status)
     rows = await _read_rows(caller, bank, new, f"{by.customer_id}:{by.member_id}")
+    if await BATCHES.find(bank.pool, by.customer_id, new.batch_id, now=by.now) is None:
+        await _require_left(bank, new, rows)
     async with BATCHES.audited(by, "created", new.batch_id, kind=new.kind, rows=len(rows)) as audited_action:
         if (existing := await members.find_same(audited_action.conn, by, new)) is not None:
             audited_action.skip()
@@ -111,6 +123,21 @@ async def request_batch(caller: Call, bank: Bank, by: Actor, customer: CustomerR
         require_rows(new.rows, _found_in(new, rows), new.mode)
         terms = await _requirement(audited_action.conn, by, new)
         return await members.insert_batch(audited_action, by, new, rows, terms=terms)
+
+
+async def _require_left(bank: Bank, new: NewBatch, rows: Sequence[BatchRow]) -> None:
+    """Refuse an atomic batch above the limits of use, which is counted when it is carried out. Raises InvalidInput."""
+    if new.mode != "ATOMIC" or any(row.content is None for row in rows):
+        return
+    _, waiting = await _find_ran(bank, None, rows)
+    try:
+        if waiting:
+            uses = await uses_of_counterparties(bank, list(waiting.values()))
+            async with bank.pool.acquire() as conn:
+                await require_left(conn, bank.settings.limits, uses, wall_now())
+    except Refused as refusal:
+        place = "csv" if new.rows[0].place else "rows"
+        raise InvalidInput.at("body", place, msg=f"cannot be added as one: {refusal.detail}") from None
 
 
 def _found_in(new: NewBatch, rows: Sequence[BatchRow]) -> dict[int, RowProblem]:
@@ -122,6 +149,7 @@ def _found_in(new: NewBatch, rows: Sequence[BatchRow]) -> dict[int, RowProblem]:
 async def preview(caller: Call, bank: Bank, by: Actor, new: NewBatch) -> FoundInBatch:
     """Preview a batch. Raises Refused `approval-impossible`, InvalidInput at `reviewers`."""
     rows = await _read_rows(caller, bank, new, "")
+    await _require_left(bank, new, rows)
     problems = {each.number: list(each.problems) for each in new.rows if each.problems}
     problems |= {number: [each] for number, each in _found_in(new, rows).items()}
     async with bank.pool.acquire() as conn:
@@ -140,7 +168,22 @@ async def _requirement(conn: Connection, by: Actor, new: NewBatch) -> ApprovalRe
 
 
 async def _read_rows(caller: Call, bank: Bank, new: NewBatch, owner: str) -> list[BatchRow]:
-    return [await _read_row(caller, bank, row, key=members.row_id(bank, owner, new.batch_id, row)) for row in new.rows]
+    """Return rows as stored. A key is one of the customer: a partner may use it again for another."""
+    # What is wrong with an on_us row tells which network addresses are in use: as many are told as can be previewed and
+    # added.
+    subject, most = caller.only_customer_id, 2 * bank.settings.limits["counterparties.customer"]
+    if isinstance(caller, Caller):
+        subject, most = caller.partner_id, ROWS_MAX
+    named = sum(row.order is not None and row.order.type == "on_us" for row in new.rows)
+    if named and subject is not None:
+        what = "network addresses"
+        await count_object(bank.pool, subject, what, limit=most, wall=caller.wall, more=named, what=what)
+    found = []
+    for row in new.rows:
+        customer = None if row.order is None else row.order.customer_id
+        of = owner if customer is None else f"{owner}:{customer}"
+        found.append(await _read_row(caller, bank, row, key=members.row_id(bank, of, new.batch_id, row)))
+    return found
 
 
 async def _read_row(caller: Call, bank: Bank, row: ReadRow, *, key: UUID) -> BatchRow:
@@ -174,7 +217,16 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
     answers: dict[int, Answer | BillfoldError] = {**await _find_refused(bank, batch, waiting)}
     left = {number: each for number, each in waiting.items() if number not in answers}
     answers |= zip(left, await bank.engine.submit_all(list(left.values())), strict=True)
-    return [*results, *(RowResult(number, _problem_in(each)) for number, each in answers.items())]
+    failed: BillfoldError | None = None
+    for number, answer in answers.items():
+        if isinstance(answer, Answer | Refused | NotFound | InvalidInput):
+            results.append(RowResult(number, _problem_in(answer)))
+        else:
+            failed = answer
+    if failed is not None:  # the job runs again: a row that was added all the same is found
+        await store.record_results(bank.pool, batch, results)
+        raise failed
+    return results
 
 
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
@@ -182,21 +234,43 @@ async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> t
     results, waiting = await _find_ran(bank, batch, rows)
     problems = {each.number: each.problem for each in results if each.problem is not None}
     if waiting and not problems:
-        refused = await _find_refused(bank, batch, waiting)
-        problems = {number: problem_from(each) for number, each in refused.items()}
-    if waiting and not problems:
-        parts = tuple(waiting.values())
-        key_owner = carry_out.BATCH_CALLER if batch.partner_id is None else f"partner:{batch.partner_id}"
-        command = carry_out.list_of(parts, key_owner, batch, parts[0].customers[0], kind=CounterpartyList)
-        keyed = [
-            msgspec.structs.replace(row, object_id=waiting[row.row_no].key) for row in rows if row.row_no in waiting
-        ]
-        problems = await carry_out.submit_all_or_none(bank, keyed, command)
+        try:
+            await _check_requester(bank, batch)
+            uses = await uses_of_counterparties(bank, list(waiting.values()))
+            async with bank.pool.acquire() as conn:
+                await count_usage(conn, bank.settings.limits, uses, wall_now())
+        except Refused as refusal:
+            problems = dict.fromkeys(waiting, problem_from(refusal))
+        else:
+            problems = await _add_all(bank, batch, rows, waiting, uses)
     return carry_out.results_of_all(rows, problems)
 
 
+async def _add_all(
+    bank: Bank,
+    batch: Batch,
+    rows: Sequence[BatchRow],
+    waiting: Mapping[int, AddCounterparty],
+    uses: Mapping[tuple[str, UUID], int],
+) -> dict[int, RowProblem]:
+    """Add the counterparties of rows in one command, whose uses are kept if it is carried out."""
+    parts = tuple(waiting.values())
+    key_owner = carry_out.BATCH_CALLER if batch.partner_id is None else f"partner:{batch.partner_id}"
+    command = carry_out.list_of(parts, key_owner, batch, parts[0].customers[0], kind=CounterpartyList)
+    keyed = [msgspec.structs.replace(row, object_id=waiting[row.row_no].key) for row in rows if row.row_no in waiting]
+    is_done = False
+    try:
+        problems = await carry_out.submit_all_or_none(bank, keyed, command)
+        is_done = not problems
+    finally:
+        if not is_done:
+            async with bank.pool.acquire() as conn:
+                await return_usage(conn, uses, wall_now())
+    return problems
+
+
 async def _find_ran(
-    bank: Bank, batch: Batch, rows: Sequence[BatchRow]
+    bank: Bank, batch: Batch | None, rows: Sequence[BatchRow]
 ) -> tuple[list[RowResult], dict[int, AddCounterparty]]:
     """Return the results of rows whose key has added a counterparty before, and the commands of the others."""
     commands = {row.row_no: _command(batch, row) for row in rows}
@@ -213,13 +287,14 @@ async def _find_ran(
     return results, {number: each for number, each in commands.items() if each.command_id not in ran}
 
 
-def _command(batch: Batch, row: BatchRow) -> AddCounterparty:
+def _command(batch: Batch | None, row: BatchRow) -> AddCounterparty:
     assert row.content is not None
     assert row.content_hash is not None
     fields = msgspec.json.decode(row.content)
     who = {"caller": ROW_CALLER, "key": fields.pop("key"), "customers": (fields.pop("customer_id"),)}
     command = msgspec.convert({**fields, **who}, AddCounterparty)
-    return msgspec.structs.replace(command, request_hash=row.content_hash, origin=_origin(batch))
+    origin = None if batch is None else _origin(batch)
+    return msgspec.structs.replace(command, request_hash=row.content_hash, origin=origin)
 
 
 def _origin(batch: Batch) -> Origin:
@@ -229,15 +304,19 @@ def _origin(batch: Batch) -> Origin:
     return Origin(kind=kind, member_id=batch.member_id, client_id=batch.client_id or None)
 
 
+async def _check_requester(bank: Bank, batch: Batch) -> None:
+    if batch.partner_id is None:
+        async with bank.pool.acquire() as conn:
+            await transfer_requests.check_requester(conn, batch)
+
+
 async def _find_refused(bank: Bank, batch: Batch, commands: Mapping[int, AddCounterparty]) -> dict[int, BillfoldError]:
     """Return why rows may not be added now: the requester has changed, or a limit is reached."""
     refused: dict[int, BillfoldError] = {}
-    if batch.partner_id is None:
-        try:
-            async with bank.pool.acquire() as conn:
-                await transfer_requests.check_requester(conn, batch)
-        except Refused as refusal:
-            return dict.fromkeys(commands, refusal)
+    try:
+        await _check_requester(bank, batch)
+    except Refused as refusal:
+        return dict.fromkeys(commands, refusal)
     for number, command in commands.items():
         try:
             await limit_new_counterparty(bank, command)

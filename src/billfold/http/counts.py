@@ -70,8 +70,8 @@ def announcement(since: date, sunset: date) -> tuple[tuple[bytes, bytes], ...]:
 PER_MINUTE = 300
 _OBJECT_WINDOW_MINUTES = 10
 _COUNT = """
-INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, $2, $3, 1)
-ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING used
+INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, $2, $3, $4)
+ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + excluded.used RETURNING used
 """
 
 
@@ -83,13 +83,25 @@ async def count_second(pool: Pool, caller: UUID, kind: str, *, per_second: int, 
         raise ProblemWithHeaders("rate-limited", detail, (b"retry-after", b"1"))
 
 
-async def count_object(pool: Pool, object_id: UUID, kind: str, *, limit: int, wall: datetime) -> None:
-    """Count an action on one object in ten minutes of the wall clock. Raises `rate-limited` beyond the limit."""
+async def count_object(
+    pool: Pool,
+    object_id: UUID,
+    kind: str,
+    *,
+    limit: int,
+    wall: datetime,
+    more: int = 1,
+    what: str = "requests",
+) -> None:
+    """Count an action on one object, once or several times, in ten minutes of the wall clock.
+
+    Raises `rate-limited` beyond the limit.
+    """
     window = timedelta(minutes=_OBJECT_WINDOW_MINUTES)
     starts_at = wall - (wall - datetime.min.replace(tzinfo=UTC)) % window
-    if await _count(pool, object_id, kind, starts_at) > limit:
+    if await _count(pool, object_id, kind, starts_at, more) > limit:
         retry_after = str(int((starts_at + window - wall).total_seconds()) + 1).encode()
-        detail = f"Rate limit exceeded: {limit} requests in {_OBJECT_WINDOW_MINUTES} minutes for one object."
+        detail = f"Rate limit exceeded: {limit} {what} in {_OBJECT_WINDOW_MINUTES} minutes for one object."
         raise ProblemWithHeaders("rate-limited", detail, (b"retry-after", retry_after))
 
 
@@ -112,8 +124,8 @@ async def count_address(
     return headers
 
 
-async def _count(conn: Connection | Pool, caller: UUID, kind: str, starts_at: datetime) -> int:
-    used: int = await patiently(lambda: conn.fetchval(_COUNT, caller, kind, starts_at))
+async def _count(conn: Connection | Pool, caller: UUID, kind: str, starts_at: datetime, more: int = 1) -> int:
+    used: int = await patiently(lambda: conn.fetchval(_COUNT, caller, kind, starts_at, more))
     return used
 
 

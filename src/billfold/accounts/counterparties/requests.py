@@ -1,5 +1,6 @@
 """Requests that add, change and verify counterparties, within limits of use."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -30,7 +31,7 @@ from billfold.http.caller import Call
 from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
 from billfold.ledger import scheduler
-from billfold.ledger.bank import Bank, limit_usage
+from billfold.ledger.bank import Bank, limit_usage, uses_of
 from billfold.ledger.commands import Command
 from billfold.ledger.customers import CustomerRow
 from billfold.ledger.directory import find_customer
@@ -39,7 +40,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
-from billfold.platform.errors import FieldError, InvalidInput, Unavailable
+from billfold.platform.errors import FieldError, InvalidInput, Refused, Unavailable
 
 _TRIES = "verification_tries"
 _TRIES_OF_ACCOUNT = f"{_TRIES}.account"
@@ -53,6 +54,30 @@ async def limit_new_counterparty(bank: Bank, command: AddCounterparty) -> None:
         await require_unused(bank.pool, bank.settings.limits, _TRIES_OF_ACCOUNT, account, wall_now())
         await limit_usage(bank, "micro_deposits", owner, account=account)
     await limit_usage(bank, "counterparties", owner)
+
+
+async def uses_of_counterparties(bank: Bank, commands: Sequence[AddCounterparty]) -> dict[tuple[str, UUID], int]:
+    """Return what counterparties of one customer use up, if they are added all or none.
+
+    Raises Refused `usage-limit-reached`, and `name-checks-exhausted` if more names at this bank could be wrong than may
+    be: what is not added counts for nothing, so that its refusal must not depend on a name, nor on whose account it is.
+    """
+    owner, own_bank = commands[0].customers[0], bank.settings.bank_routing_number
+    names = sum(each.type == "on_us" or each.details.get("routing_number") == own_bank for each in commands)
+    failed = await store.count_failed_names(bank.pool, owner, (await bank.now()).date()) if names else 0
+    if names and failed + names > verification_kinds.NAME_CHECKS_MAX:
+        left = max(0, verification_kinds.NAME_CHECKS_MAX - failed)
+        detail = f"{names} rows are of accounts at this bank, whose owners' names are checked"
+        raise Refused("name-checks-exhausted", f"{detail}; today {left} such rows may be added all or none.")
+    entry = await bank.directory.find("customer", owner)
+    partner_id = None if entry is None else entry.partner_id
+    uses = Counter(uses_of("counterparties", customer=owner, partner=partner_id, more=len(commands)))
+    for command in commands:
+        if command.verification == "micro_deposits":
+            account = await _account_key(bank, owner, command.details)
+            await require_unused(bank.pool, bank.settings.limits, _TRIES_OF_ACCOUNT, account, wall_now())
+            uses.update(uses_of("micro_deposits", customer=owner, partner=partner_id, account=account))
+    return dict(uses)
 
 
 async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:

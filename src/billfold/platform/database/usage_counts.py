@@ -23,6 +23,7 @@ SELECT w.kind, coalesce(u.used, 0) AS used, u.expires_at
   FROM unnest($1::uuid[], $2::text[]) AS w(subject, kind)
   LEFT JOIN usage_count u ON u.subject = w.subject AND u.kind = w.kind AND u.expires_at > $3 ORDER BY w.kind
 """
+_RETURN = "UPDATE usage_count SET used = greatest(used - $3, 0) WHERE subject = $1 AND kind = $2 AND expires_at > $4"
 _FIND = "SELECT used, expires_at FROM usage_count WHERE subject = $1 AND kind = $2 AND expires_at > $3"
 
 
@@ -48,6 +49,23 @@ async def count_usage(
             if counted["used"] > limits[name]:  # refused uses do not extend the limit
                 open_at = counted["open_at"] or forgotten
                 raise _refused(limits, name, code, seconds=(open_at - wall).total_seconds())
+
+
+async def require_left(
+    conn: Connection, limits: Mapping[str, int], uses: Mapping[tuple[str, UUID], int], wall: datetime
+) -> None:
+    """Refuse uses that cannot all be counted, without counting them. Raises Refused."""
+    attempt = conn.transaction()
+    await attempt.start()
+    try:
+        await count_usage(conn, limits, uses, wall)
+    finally:
+        await attempt.rollback()
+
+
+async def return_usage(conn: Connection, uses: Mapping[tuple[str, UUID], int], wall: datetime) -> None:
+    """Take back uses that were counted for what was not done."""
+    await conn.executemany(_RETURN, [(subject, name, more, wall) for (name, subject), more in sorted(uses.items())])
 
 
 async def require_unused(
