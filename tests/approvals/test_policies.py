@@ -288,10 +288,11 @@ async def test_a_payment_back_to_another_customer_counts_and_is_decided_like_oth
     made = await paid(world, payer, payee, 1_000_00)
     own = await paid(world, payee, second := await world.pocket(payee.customer), 200_00)
     admin, other = [await customer_desks(payee.customer, role="ADMIN") for _ in range(2)]
-    payer_desk = await customer_desks(payer.customer)
-    await payer_desk.post(f"/api/v1/transfers/on-us/{made}/reversal-requests/", {"amount_usdc": 900_00})
+    payer_desk, ask_back = await customer_desks(payer.customer), f"/api/v1/transfers/on-us/{made}/reversal-requests/"
+    await payer_desk.post(ask_back, {"amount_usdc": 100_00})
     waiting, executed = [await asked(admin, back(made, payee, 100_00)) for _ in range(2)]
     await decide(other, executed)
+    await payer_desk.post(ask_back, {"amount_usdc": 100_00})
     rules = (
         refuse("day", "used.today_cents + payment.amount_cents > 50000"),
         refuse("payer", "used.payee_month_cents > 25000"),
