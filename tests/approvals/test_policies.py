@@ -158,6 +158,8 @@ async def test_a_policy_decides_about_payments_that_are_requested_and_that_wait(
     assert (preview["approval"]["policy_rule"], preview["approval"]["required_approvals"]) == ("large", 2)
     large = await asked(customer_desk, body)
     assert (large["required_approvals"], large["policy_rule"]) == (2, "large")
+    told = (await customer_desk.get(f"{path_of(large)}explain/"))["explanation"]["parts"][0]
+    assert "the rule 'large' in version 1 of the policy" in str(told["words"])
     await decide(manager, large)
     assert (await decide(cleo, large))["transfer"]["execution_status"] == "COMPLETED"
     await not_paid(customer_desk, on_us(funded, 1_998_51, counterparty=payee), by="per day")
@@ -305,7 +307,7 @@ async def test_a_payment_back_to_another_customer_counts_and_is_decided_like_oth
     await not_paid(admin, back(made, payee, 300_01), by="day")
     within = await asked(admin, back(own, second, 50_00))
     assert within["policy_rule"] is None
-    shown = await admin.post(f"{REQUESTS}preview/", back(made, payee, 300_00), status=200)
+    shown = await admin.post(f"{REQUESTS}preview/", back(made, payee, 100_00), status=200)
     assert shown["approval"]["policy_rule"] == "back"
     assert (await decide(other, waiting))["transfer"]["execution_status"] == "COMPLETED"
     assert (await asked(admin, back(made, payee, 60_00)))["policy_rule"] == "back"

@@ -156,16 +156,6 @@ async def test_each_charged_fee_is_explained_by_its_days_and_each_hold_by_its_ca
     await desk.post(f"{one}release/", {}, status=200)
     ended = await explain(desk, one)
     assert (ended["value"], part(ended, "Still kept")["value"]) == ("RELEASED", "0")
-    for limit, captured in ((0, [1_000_00]), (1, [1_000_00]), (30, [1_000_00])):
-        with monkeypatch.context() as patched:
-            patched.setattr(store, "_FORMER", store._FORMER.replace("LIMIT 30", f"LIMIT {limit}"))
-            found = part(await explain(desk, one), "Still kept")
-        assert [int(each["value"]) for each in found["inputs"]] == [3_000_00, *captured, 2_000_00]
-    at_once = await desk.post(f"{pocket.path}holds/", {"amount_usdc": 3_000_00, "reason": "Rent"})
-    one = f"{pocket.path}holds/{at_once['id']}/"
-    await desk.post(ON_US, reallocation(pocket, other, 1_000_00, hold_id=at_once["id"]))
-    await desk.post(f"{one}release/", {}, status=200)
-    assert part(await explain(desk, one), "Still kept")["value"] == "0"
 
     await desk.days(60)
     await desk.post(ON_US, reallocation(other, pocket, None, amount={"type": "FULL_WITHDRAWAL"}, amount_usdc=None))
@@ -178,6 +168,21 @@ async def test_each_charged_fee_is_explained_by_its_days_and_each_hold_by_its_ca
             assert shown["parts"]
             charged += 1
     assert charged >= 5
+    await check_ended_holds(desk, pocket, other, one, monkeypatch)
+
+
+async def check_ended_holds(desk, pocket, other, one, monkeypatch):
+    """Check holds of which not all changes are read, and that are captured and released at one instant."""
+    for limit in (0, 1, 30):
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "_FORMER", store._FORMER.replace("LIMIT 30", f"LIMIT {limit}"))
+            found = part(await explain(desk, one), "Still kept")
+        assert [int(each["value"]) for each in found["inputs"]] == [3_000_00, 1_000_00, 2_000_00]
+    at_once = await desk.post(f"{pocket.path}holds/", {"amount_usdc": 3_000_00, "reason": "Rent"})
+    one = f"{pocket.path}holds/{at_once['id']}/"
+    await desk.post(ON_US, reallocation(pocket, other, 1_000_00, hold_id=at_once["id"]))
+    await desk.post(f"{one}release/", {}, status=200)
+    assert part(await explain(desk, one), "Still kept")["value"] == "0"
 
 
 async def test_requests_counterparties_and_limits_are_explained_to_members_by_their_rights(

@@ -214,8 +214,8 @@ def _explain_approvals(shown: ShownTransferRequest) -> Explanation:
     words = "What its approval rule required when it was requested, less the valid ones. Without a rule it is one."
     if shown.policy_rule is not None:
         words = (
-            f"What the rule {shown.policy_rule!r} in version {shown.policy_version} of the policy and its approval rule "
-            "required when it was requested, the more of both, less the valid ones."
+            f"What the rule {shown.policy_rule!r} in version {shown.policy_version} of the policy and its approval rule"
+            " required when it was requested, the more of both, less the valid ones."
         )
     return explain(
         "Approvals missing",
