@@ -1,5 +1,6 @@
 """Policies over HTTP: proposed, approved, and decided by wherever a member pays."""
 
+import asyncio
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -9,6 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.architecture.pages import text_of as text_of_page
+from tests.payments.on_us.test_reversals import back, paid
 from tests.support.approvals import (
     CHANGES,
     REQUESTS,
@@ -25,6 +27,7 @@ from billfold.approvals.execute_transfers import execute_request
 from billfold.approvals.policies import backtest
 from billfold.approvals.rules import text_of
 from billfold.approvals.store.policy_facts import local_time
+from billfold.data_keys.keys import DataKeys
 from billfold.policies.expressions import facts_of
 from billfold.policies.rules import compile_policy, run_tests
 from billfold.policies.types import PaymentFacts, PolicyDocument, Used
@@ -155,6 +158,8 @@ async def test_a_policy_decides_about_payments_that_are_requested_and_that_wait(
     assert (preview["approval"]["policy_rule"], preview["approval"]["required_approvals"]) == ("large", 2)
     large = await asked(customer_desk, body)
     assert (large["required_approvals"], large["policy_rule"]) == (2, "large")
+    told = (await customer_desk.get(f"{path_of(large)}explain/"))["explanation"]["parts"][0]
+    assert "the rule 'large' in version 1 of the policy" in str(told["words"])
     await decide(manager, large)
     assert (await decide(cleo, large))["transfer"]["execution_status"] == "COMPLETED"
     await not_paid(customer_desk, on_us(funded, 1_998_51, counterparty=payee), by="per day")
@@ -247,7 +252,7 @@ async def test_a_backtest_names_the_payments_that_a_policy_would_have_decided_ot
 
 
 async def test_a_policy_that_refuses_everything_is_replaced_and_earlier_versions_are_put_back(
-    customer_desk, customer_desks, manager, other_customer, world, funded, payroll_pocket
+    customer_desk, customer_desks, manager, other_customer, world, funded, payroll_pocket, monkeypatch
 ):
     nothing = refuse("nothing", "true"), require("everybody", "true", 5, "ADMIN")
     assert await in_force(customer_desk, manager, require("first", "payment.amount_cents > 1")) == 1
@@ -268,6 +273,45 @@ async def test_a_policy_that_refuses_everything_is_replaced_and_earlier_versions
     await customer_desk.invalid("PUT", POLICY, {}, loc="body")
     await customer_desk.invalid("PUT", POLICY, {"document": ALLOW, "restore_version": 1}, loc="body")
     assert (await asked(customer_desk, on_us(funded, 2, to=payroll_pocket)))["policy_version"] == 3
+    await _decides_at_once_for_more_than_the_pool_has_connections(customer_desk, funded, monkeypatch)
+
+
+async def _decides_at_once_for_more_than_the_pool_has_connections(desk, funded, monkeypatch):
+    named = await desk.pocket(external_id="ops")
+    monkeypatch.setattr(desk.bank.ports[DataKeys], "_life_seconds", 0)  # each decision reads the key of the note
+    body = on_us(funded, 1, to=named)
+    await desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    previews = (desk.post(f"{REQUESTS}preview/", body, status=200) for _ in range(desk.bank.pool.get_max_size() * 2))
+    assert len(await asyncio.wait_for(asyncio.gather(*previews), 30)) >= 2
+
+
+async def test_a_payment_back_to_another_customer_counts_and_is_decided_like_other_payments(world, customer_desks):
+    payer, payee = await world.funded(10_000_00), await world.funded(5_000_00)
+    made = await paid(world, payer, payee, 1_000_00)
+    own = await paid(world, payee, second := await world.pocket(payee.customer), 200_00)
+    admin, other = [await customer_desks(payee.customer, role="ADMIN") for _ in range(2)]
+    payer_desk, ask_back = await customer_desks(payer.customer), f"/api/v1/transfers/on-us/{made}/reversal-requests/"
+    await payer_desk.post(ask_back, {"amount_usdc": 100_00})
+    waiting, executed = [await asked(admin, back(made, payee, 100_00)) for _ in range(2)]
+    await decide(other, executed)
+    await payer_desk.post(ask_back, {"amount_usdc": 100_00})
+    rules = (
+        refuse("day", "used.today_cents + payment.amount_cents > 50000"),
+        refuse("payer", "used.payee_month_cents > 25000"),
+        require("back", "payment.direction == 'OUT' && payment.payee.kind == 'reversal'", 1, "ADMIN"),
+        refuse("internal", "payment.direction == 'INTERNAL' && payment.payee.kind == 'pocket' && used.today_count > 3"),
+    )
+    tried = await admin.post(f"{POLICY}backtests/", {"document": document(*rules)}, status=200)
+    assert [each["tried"]["rule"] for each in tried["items"]] == ["back", "back"]
+    await in_force(admin, other, *rules)
+    await not_paid(admin, back(made, payee, 300_01), by="day")
+    within = await asked(admin, back(own, second, 50_00))
+    assert within["policy_rule"] is None
+    shown = await admin.post(f"{REQUESTS}preview/", back(made, payee, 100_00), status=200)
+    assert shown["approval"]["policy_rule"] == "back"
+    assert (await decide(other, waiting))["transfer"]["execution_status"] == "COMPLETED"
+    assert (await asked(admin, back(made, payee, 60_00)))["policy_rule"] == "back"
+    await not_paid(admin, back(made, payee, 1), by="payer")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,10 @@ from tests.support.closures import Closures
 from tests.support.world import UNKNOWN
 
 from billfold.approvals.execute_transfers import execute_request
+from billfold.approvals.series.rules import SKIPPED
+from billfold.approvals.series.worker import RUN_REASONS
+from billfold.explanations import store
+from billfold.explanations.refusals import REASONS
 
 
 @pytest.fixture
@@ -136,7 +140,7 @@ async def check_dates_after_a_closure(desk, pocket, wire):
             assert part(shown, "Settlement date")["value"] >= each["time_booked"][:10]
 
 
-async def test_each_charged_fee_is_explained_by_its_days_and_each_hold_by_its_captures(desk):
+async def test_each_charged_fee_is_explained_by_its_days_and_each_hold_by_its_captures(desk, monkeypatch):
     pocket = await desk.funded(700_000_00, weeks=52)
     other = await desk.pocket(pocket.customer, weeks=13)
     await desk.days(9)
@@ -164,6 +168,21 @@ async def test_each_charged_fee_is_explained_by_its_days_and_each_hold_by_its_ca
             assert shown["parts"]
             charged += 1
     assert charged >= 5
+    await check_ended_holds(desk, pocket, other, one, monkeypatch)
+
+
+async def check_ended_holds(desk, pocket, other, one, monkeypatch):
+    """Check holds of which not all changes are read, and that are captured and released at one instant."""
+    for limit in (0, 1, 30):
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "_FORMER", store._FORMER.replace("LIMIT 30", f"LIMIT {limit}"))
+            found = part(await explain(desk, one), "Still kept")
+        assert [int(each["value"]) for each in found["inputs"]] == [3_000_00, 1_000_00, 2_000_00]
+    at_once = await desk.post(f"{pocket.path}holds/", {"amount_usdc": 3_000_00, "reason": "Rent"})
+    one = f"{pocket.path}holds/{at_once['id']}/"
+    await desk.post(ON_US, reallocation(pocket, other, 1_000_00, hold_id=at_once["id"]))
+    await desk.post(f"{one}release/", {}, status=200)
+    assert part(await explain(desk, one), "Still kept")["value"] == "0"
 
 
 async def test_requests_counterparties_and_limits_are_explained_to_members_by_their_rights(
@@ -211,7 +230,7 @@ async def check_counterparty(customer_desk, viewer, other_customer):
     await other_customer.ask("GET", f"/api/v2/counterparties/{made['id']}/explain/", status=404)
 
 
-async def test_declined_card_payments_are_explained_but_no_rule_against_fraud(cardholder):
+async def test_declined_card_payments_are_explained_but_no_rule_against_fraud(cardholder, monkeypatch):
     desk, one = cardholder.desk, f"{cardholder.account}/cards/{cardholder.card}/"
     await desk.ask("PUT", f"{one}limits/", {"daily": 50_00, "categories": {}}, status=200)
     for cents in (30_00, 20_01):
@@ -225,8 +244,15 @@ async def test_declined_card_payments_are_explained_but_no_rule_against_fraud(ca
     left = part(declined, "Left of the limit of that day")
     assert amounts(left) == {"L": 50_00, "s": 30_00}
     assert left["amount"]["value"] == 20_00
+    monkeypatch.setattr(store, "_SPENDING_ON_DAY", store._SPENDING_ON_DAY.replace("LIMIT 30", "LIMIT 0"))
+    busy = part((await explain(desk, one))["parts"][0], "Left of the limit of that day")
+    assert (amounts(busy), busy["inputs"][-1]["label"]) == ({"L": 50_00, "s": 30_00}, "By payments that are not listed")
     await cardholder.set_status(cardholder.card, "ONLINE")
     await cardholder.authorize(10_04)  # what the sandbox suspects of fraud
     text = str((await explain(desk, one))["parts"][0]).lower()
     assert "the bank gives no further reason" in text
     assert "fraud" not in text
+
+
+def test_every_reason_of_a_request_or_run_that_failed_is_explained():
+    assert {*RUN_REASONS.values(), *SKIPPED, "INVALID_TRANSFER"} <= REASONS.keys()

@@ -211,9 +211,15 @@ def _rule(shown: ShownTransferRequest, row: TransferRequest) -> Row:
 
 def _explain_approvals(shown: ShownTransferRequest) -> Explanation:
     given_ = sum(each.decision == "APPROVED" and not each.is_void for each in shown.reviews)
+    words = "What its approval rule required when it was requested, less the valid ones. Without a rule it is one."
+    if shown.policy_rule is not None:
+        words = (
+            f"What the rule {shown.policy_rule!r} in version {shown.policy_version} of the policy and its approval rule"
+            " required when it was requested, the more of both, less the valid ones."
+        )
     return explain(
         "Approvals missing",
-        "What its approval rule required when it was requested, less the valid ones. Without a rule it is one.",
+        words,
         Formula("M", "max(0, r - a)", Unit.COUNT, "Approvals missing"),
         comes_to=max(0, shown.required_approvals - given_),
         inputs=[

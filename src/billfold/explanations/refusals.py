@@ -27,11 +27,18 @@ from billfold.treasury.rules.withdraw import payable_cents
 
 _STOPPED = "The bank's checks stopped it. The bank gives no further reason."
 REASONS = {
+    "AMOUNT_NOT_ALLOWED": "An approval rule did not allow the amount, or its amount for the day was used up.",
     "ACCOUNT_UNAVAILABLE": "An account was closed, frozen or no longer linked, or an agreement was not accepted.",
     "CANCELED": "It was cancelled before it was sent.",
+    "CLOSED_DAY": "Its day was a closed day, on which the schedule leaves it out.",
+    "COUNTERPARTY_CHANGED": "The payee was changed after it was approved.",
     "INSUFFICIENT_FUNDS": "The Pocket could not raise the amount and its fees, less fees accrued and holds.",
     "INVALID_TRANSFER": "It could no longer be carried out as it was requested.",
+    "MISSED": "Its day had passed when it could have been made.",
     "NOTHING_TO_MOVE": "Its amount was to be decided when it was due, and was zero.",
+    "PAUSED": "Its series was paused on that day.",
+    "POLICY_REFUSED": "The policy of the company in force at that time refused it, or required more approvals.",
+    "REQUESTER_NOT_ALLOWED": "Who requested it could no longer do so, or nobody could approve it.",
     "SANCTION_SCREEN_FAILED": _STOPPED,
     "SUSPECTED_FRAUD": _STOPPED,
 }

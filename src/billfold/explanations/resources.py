@@ -18,7 +18,6 @@ from billfold.onboarding.applications.rules.status import IDLE_LIMIT
 from billfold.onboarding.applications.schemas import BusinessApplication, IndividualApplication
 from billfold.payments.cards.authorizations.commands import (
     AuthorizationRow,
-    AuthorizationStatus,
     CardLimitsRow,
     DeclineReason,
 )
@@ -86,13 +85,18 @@ async def explain_hold(row: PlacedHold, bank: Bank) -> Explanation:
     steps = [happened(f"Placed: {row.reason}", row.created_at, amount=row.placed)]
     states = [msgspec.convert(each.row, PlacedHold, strict=False) for each in former]
     used: list[Input] = []
+    unlisted, let_go = row.captured, row.placed - row.captured - row.kept
     for before, after in pairwise([*states, row]):
         if (cents := after.captured - before.captured) > 0:
             steps.append(happened("Captured by a payment", after.updated_at, amount=cents))
             used.append(given("c", "Captured by a payment", cents, Unit.CENTS))
+            unlisted -= cents
         if after.status in {HoldStatus.RELEASED, HoldStatus.EXPIRED} and before.status != after.status:
-            steps.append(happened(_name(after.status), after.updated_at, amount=before.kept))
-            used.append(given("c", _name(after.status), before.kept, Unit.CENTS))
+            steps.append(happened(_name(after.status), after.updated_at, amount=let_go))
+    if unlisted:  # only the newest changes are read
+        used.append(given("c", "Captured by payments that are not listed", unlisted, Unit.CENTS))
+    if let_go:
+        used.append(given("c", _name(row.status), let_go, Unit.CENTS))
     ends_at = bank.calendars.settles_at(row.until)
     if row.status == HoldStatus.ACTIVE:
         moved = ", the next open day: the bank has declared its last day closed" if ends_at != row.until else ""
@@ -138,7 +142,7 @@ _DECLINE = {
     DeclineReason.INSUFFICIENT_FUNDS: REASONS["INSUFFICIENT_FUNDS"],
     DeclineReason.SUSPECTED_FRAUD: REASONS["SUSPECTED_FRAUD"],
 }
-_DECLINES_MAX, _DECLINES_SINCE = 10, timedelta(days=30)
+_DECLINES_SINCE = timedelta(days=30)
 
 
 async def explain_card(row: CardRow, bank: Bank) -> Explanation:
@@ -148,14 +152,13 @@ async def explain_card(row: CardRow, bank: Bank) -> Explanation:
         *await _history(bank, row.customer_id, "card", row.card_id, row.status),
     ]
     since = et_date(await bank.now()) - _DECLINES_SINCE
-    found = await store.list_authorizations(bank.pool, row.customer_id, row.card_id, since)
-    declined = [each for each in found if each.status == AuthorizationStatus.DECLINED][:_DECLINES_MAX]
+    declined = await store.list_declined(bank.pool, row.customer_id, row.card_id, since)
     limits = await find_limits(bank.pool, row.customer_id, row.card_id) if declined else None
-    parts = [_explain_decline(each, found, limits) for each in declined]
+    parts = [await _explain_decline(each, limits, bank) for each in declined]
     return narrate("Status", row.status, _CARD[row.status], *steps, parts=parts)
 
 
-def _explain_decline(row: AuthorizationRow, found: list[AuthorizationRow], limits: CardLimitsRow | None) -> Explanation:
+async def _explain_decline(row: AuthorizationRow, limits: CardLimitsRow | None, bank: Bank) -> Explanation:
     reason = row.reason or DeclineReason.UNAVAILABLE
     is_hidden = reason == DeclineReason.SUSPECTED_FRAUD
     of_category = reason == DeclineReason.CATEGORY_LIMIT
@@ -163,13 +166,9 @@ def _explain_decline(row: AuthorizationRow, found: list[AuthorizationRow], limit
     if limits is not None and reason in {DeclineReason.CARD_LIMIT, DeclineReason.CATEGORY_LIMIT}:
         categories = msgspec.json.decode(limits.categories)
         limit = categories.get(row.category_code) if of_category else limits.daily
-        day = [
-            each
-            for each in found
-            if each.authorized_on == row.authorized_on and (not of_category or each.category_code == row.category_code)
-        ]
         if limit is not None:
-            parts.append(_explain_spending(limit, day))
+            category = row.category_code if of_category else None
+            parts.append(_explain_spending(limit, *await store.read_spending(bank.pool, row, category)))
     words = _DECLINE.get(reason, f"The rule that declined it: {reason.replace('_', ' ').lower()}.")
     return narrate(
         f"Declined at {_merchant(row)}",
@@ -184,15 +183,14 @@ def _merchant(row: AuthorizationRow) -> str:
     return str(msgspec.json.decode(row.merchant)["name"])
 
 
-def _explain_spending(limit: int, day: list[AuthorizationRow]) -> Explanation:
-    spent = [each for each in day if each.spent_that_day]
+def _explain_spending(limit: int, spent: int, newest: list[AuthorizationRow]) -> Explanation:
+    inputs = [given("s", f"At {_merchant(each)}", each.spent_that_day, Unit.CENTS) for each in newest]
+    if rest := spent - sum(each.spent_that_day for each in newest):
+        inputs.append(given("s", "By payments that are not listed", rest, Unit.CENTS))
     return explain(
         "Left of the limit of that day",
         "The limit as it is now, less what payments of that day have spent or still hold. A day is that of New York.",
         Formula("R", "max(0, L - sum(s))", Unit.CENTS, "Left of the limit of that day"),
-        comes_to=max(0, limit - sum(each.spent_that_day for each in spent)),
-        inputs=[
-            given("L", "Limit", limit, Unit.CENTS),
-            *(given("s", f"At {_merchant(each)}", each.spent_that_day, Unit.CENTS) for each in spent),
-        ],
+        comes_to=max(0, limit - spent),
+        inputs=[given("L", "Limit", limit, Unit.CENTS), *inputs],
     )

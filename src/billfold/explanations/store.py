@@ -30,9 +30,13 @@ _EXECUTED = """
 SELECT booked_at FROM command WHERE customer_id = $1 AND command_id = ANY($2::uuid[]) ORDER BY booked_at DESC LIMIT 1
 """
 _REQUESTS_UNDER = f"""
-SELECT request_id, amount, created_at FROM transfer_request
- WHERE customer_id = $1 AND rule_id = $2 AND business_date = $3 AND status IN ('PENDING', 'APPROVED') AND reason IS NULL
-   AND series_state IS NULL ORDER BY created_at DESC LIMIT {ROWS_MAX}
+SELECT q.request_id, q.amount, q.created_at FROM transfer_request q
+  LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
+  LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
+ WHERE q.customer_id = $1 AND q.rule_id = $2 AND q.business_date = $3 AND q.status IN ('PENDING', 'APPROVED')
+   AND q.reason IS NULL AND q.series_state IS NULL
+   AND t.status IS DISTINCT FROM 'REJECTED' AND w.status IS DISTINCT FROM 'REJECTED'
+ ORDER BY q.created_at DESC LIMIT {ROWS_MAX}
 """
 _ORIGINATED = f"""
 SELECT ach_id, amount, created_at FROM ach_entry
@@ -40,9 +44,16 @@ SELECT ach_id, amount, created_at FROM ach_entry
  ORDER BY created_at DESC LIMIT {ROWS_MAX}
 """
 _authorizations = Table(AuthorizationRow)
-_OF_CARD = f"""
-{_authorizations.select} WHERE customer_id = $1 AND card_id = $2 AND authorized_on >= $3
- ORDER BY authorized_on DESC, created_at DESC LIMIT {ROWS_MAX}
+_DECLINED = f"""
+{_authorizations.select} WHERE customer_id = $1 AND card_id = $2 AND authorized_on >= $3 AND status = 'DECLINED'
+ ORDER BY authorized_on DESC, created_at DESC LIMIT 10
+"""
+# As AuthorizationRow.spent_that_day; $4 a category, null for all.
+_SPENT = "greatest(greatest(approved - reversed, cleared) - spent_before, 0)"
+_ON_DAY = "customer_id = $1 AND card_id = $2 AND authorized_on = $3 AND ($4::text IS NULL OR category_code = $4)"
+_SPENT_ON_DAY = f"SELECT coalesce(sum({_SPENT}), 0)::bigint FROM card_authorization WHERE {_ON_DAY}"
+_SPENDING_ON_DAY = f"""
+{_authorizations.select} WHERE {_ON_DAY} AND {_SPENT} > 0 ORDER BY created_at DESC LIMIT {ROWS_MAX}
 """
 
 
@@ -89,9 +100,18 @@ async def list_originated(conn: Db, customer_id: UUID, since: datetime) -> list[
     return [_row(RowKind.ACH_ENTRY, "ACH origination", *row) for row in found]
 
 
-async def list_authorizations(conn: Db, customer_id: UUID, card_id: UUID, since: date) -> list[AuthorizationRow]:
-    """Return the newest authorizations of a card since a day."""
-    return await _authorizations.all(conn, _OF_CARD, customer_id, card_id, since)
+async def list_declined(conn: Db, customer_id: UUID, card_id: UUID, since: date) -> list[AuthorizationRow]:
+    """Return the ten newest declined authorizations of a card since a day."""
+    return await _authorizations.all(conn, _DECLINED, customer_id, card_id, since)
+
+
+async def read_spending(
+    conn: Db, declined: AuthorizationRow, category: str | None
+) -> tuple[int, list[AuthorizationRow]]:
+    """Return the cents spent by the card on the day of a declined authorization, and the newest that spent them."""
+    key = declined.customer_id, declined.card_id, declined.authorized_on, category
+    spent: int = await conn.fetchval(_SPENT_ON_DAY, *key)
+    return spent, await _authorizations.all(conn, _SPENDING_ON_DAY, *key)
 
 
 def _row(kind: RowKind, label: str, object_id: UUID, cents: int, at: datetime) -> Row:

@@ -19,7 +19,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db, Pool
 from billfold.platform.database.paging import Pager
 from billfold.platform.database.replica import Replica
 from billfold.platform.database.shortage import error_summary
@@ -125,7 +125,7 @@ class Bank:
         """The calendars with the overrides that this process has loaded."""
         return self.market.calendars
 
-    async def now(self, conn: Connection | None = None) -> datetime:
+    async def now(self, conn: Db | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""
         return await self.engine.now(conn)
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pyotp
 import pytest
+from tests.approvals.test_policies import document, proposed, refuse, require
 from tests.support.applications import PAGE
 from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status_of
 from tests.support.browser import ORIGIN, first_match, forms_of
@@ -239,6 +240,21 @@ async def test_a_counterparty_is_added_approved_and_removed(customer_desk, manag
     await maker.send(one, change="remove")
     await maker.follow()
     assert "Removed , it cannot be paid" in maker.text
+    await expect_a_policy_shown_by_its_rules(customer_desk, manager, approver)
+
+
+async def expect_a_policy_shown_by_its_rules(desk, other, browser):
+    rules = refuse("big", "payment.amount_cents > 100"), require("small", "payment.amount_cents > 1", 2, "ADMIN")
+    first = await proposed(desk, {"document": document(*rules)})
+    page = f"{browser.home}/approvals/changes/"
+    await browser.go(f"{page}{first['id']}")
+    assert "If payment.amount_cents &gt; 100: refuse" in browser.page.text
+    assert "If payment.amount_cents > 1: require 2 approvals by ADMIN" in browser.text
+    await other.patch(f"/api/v1/authorization-requests/{first['id']}/status/", {"status": "APPROVED"})
+    empty = await proposed(desk, {"document": document()})
+    await browser.go(f"{page}{empty['id']}")
+    for shown in ("Version 1 2", "Rules big, small none", "by ADMIN removed", "Tests none none"):
+        assert shown in browser.text
 
 
 async def test_a_counterparty_account_is_verified_by_uploaded_documents(customer_desk, console, other_customer, funded):

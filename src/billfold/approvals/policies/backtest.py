@@ -94,10 +94,11 @@ async def run_backtest(
             for each in part:
                 usage.start_day(each.business_date)
                 payment = parties.payment(each.content, each.member_id, each.created_at)
-                facts = facts_of(payment, usage.of(each.content.counterparty_id))
+                payee = parties.counted_payee(each.content)
+                facts = facts_of(payment, usage.of(payee))
                 before, after = in_force.decide(facts), tried.decide(facts)
                 if not each.failed:
-                    usage.add(each.content.counterparty_id, each.content.amount)
+                    usage.add(payee, each.content.amount)
                 found.payments += 1
                 if before != after:
                     found.changed += 1

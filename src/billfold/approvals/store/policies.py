@@ -82,11 +82,11 @@ class PolicyInForce:
     def decide(self, content: RequestContent, member_id: UUID) -> PolicyDecision:
         """Decide about a payment that a member requests."""
         payment = self.parties.payment(content, member_id, self.now)
-        return self.compiled.decide(facts_of(payment, self.usage.of(content.counterparty_id)))
+        return self.compiled.decide(facts_of(payment, self.usage.of(self.parties.counted_payee(content))))
 
     def count(self, content: RequestContent) -> None:
         """Count a payment as used by those after it."""
-        self.usage.add(content.counterparty_id, content.amount)
+        self.usage.add(self.parties.counted_payee(content), content.amount)
 
 
 async def _load(
@@ -96,14 +96,18 @@ async def _load(
     contents: Sequence[RequestContent],
     *,
     members: Sequence[UUID],
-    usage: Usage,
+    day: date,
+    before: tuple[datetime, int] | None = None,
     now: datetime,
 ) -> PolicyInForce:
     found = await find_policy(conn, customer_id)
     if found is None:
         raise InvariantError("a policy was in force, and is not there")
+    compiled, usage = compile_policy(found.document), Usage(day)
+    if any("used" in rule.when for rule, _ in compiled.rules):  # else the payments of the month need not be summed
+        usage = await load_usage(conn, customer_id, contents, day, before=before)
     parties = await load_parties(bank, conn, customer_id, contents, members)
-    return PolicyInForce(found.version, compile_policy(found.document), parties, usage, now)
+    return PolicyInForce(found.version, compiled, parties, usage, now)
 
 
 async def requirements_for(
@@ -119,8 +123,9 @@ async def requirements_for(
     policy = None
     if version is not None:
         await conn.execute(_LOCK, by.customer_id)
-        usage = await load_usage(conn, by.customer_id, contents, by.business_date)
-        policy = await _load(bank, conn, by.customer_id, contents, members=[by.member_id], usage=usage, now=by.now)
+        policy = await _load(
+            bank, conn, by.customer_id, contents, members=[by.member_id], day=by.business_date, now=by.now
+        )
     found: list[ApprovalRequirement | Refused] = []
     for content in contents:
         decided = PolicyDecision() if policy is None else policy.decide(content, by.member_id)
@@ -163,7 +168,7 @@ async def find_refusals(
     """
     ids = [each.request_id for each in contents]
     rows = {row["request_id"]: row for row in await conn.fetch(_REQUESTED, customer_id, ids)}
-    now = await bank.now()
+    now = await bank.now(conn)
     day, before = bank.calendars.business_date(now), None
     members = {row["member_id"] for row in rows.values()}
     if batch is not None:
@@ -171,8 +176,7 @@ async def find_refusals(
     elif rows:
         last = list(rows.values())[-1]
         day, before = last["business_date"], (last["created_at"], last["written_no"])
-    usage = await load_usage(conn, customer_id, contents, day, before=before)
-    policy = await _load(bank, conn, customer_id, contents, members=list(members), usage=usage, now=now)
+    policy = await _load(bank, conn, customer_id, contents, members=list(members), day=day, before=before, now=now)
     given = await _load_approvers(conn, customer_id, ids, batch) if approved else {}
     found: dict[UUID, Refused] = {}
     for content in contents:

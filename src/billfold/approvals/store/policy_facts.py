@@ -15,6 +15,7 @@ from billfold.accounts.notes.store import open_note
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, RequestContent
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
+from billfold.payments.on_us.store import find_by_ids
 from billfold.platform.database.connection import Db
 from billfold.platform.dates import ET, et_date
 from billfold.policies.types import InitiatorFacts, LocalTime, PayeeFacts, PaymentFacts, PocketFacts, Used, Weekday
@@ -36,15 +37,21 @@ SELECT c.member_id, 'SERVICE_USER', 'SERVICE', c.revoked_at IS NULL
   FROM oauth_client c WHERE c.customer_id = $1 AND c.member_id = ANY($2)
 """
 # $2 first day of the month, $3 the business day, $4 requests left out, $5 the payees of interest, $6 and $7 the
-# place of the first request that does not count. A business day begins after the close of the one before.
+# place of the first request that does not count. A business day begins after the close of the one before. The payee of
+# a reversal is the transfer that another customer is paid back; own ones (`o`) stay within the customer.
 _USED = """
 WITH made AS (
-  SELECT q.counterparty_id, q.amount, q.business_date FROM transfer_request q
+  SELECT coalesce(q.counterparty_id, CASE WHEN o.transfer_id IS NULL
+                                          THEN (q.content #>> '{transfer,details,transfer_id}')::uuid END) AS payee,
+         q.amount, q.business_date
+    FROM transfer_request q
+    LEFT JOIN transfer o ON o.customer_id = q.customer_id AND q.counterparty_id IS NULL
+                        AND o.transfer_id = (q.content #>> '{transfer,details,transfer_id}')::uuid
     LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
     LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
     LEFT JOIN crypto_withdrawal c ON c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id
    WHERE q.customer_id = $1 AND q.created_at >= $2::date - 7 AND q.business_date BETWEEN $2 AND $3
-     AND q.request_id <> ALL($4) AND q.counterparty_id IS NOT NULL AND q.status IN ('PENDING', 'APPROVED')
+     AND q.request_id <> ALL($4) AND q.status IN ('PENDING', 'APPROVED')
      AND q.reason IS NULL AND q.series_state IS NULL AND 'REJECTED' NOT IN (
          coalesce(t.status, ''), coalesce(w.status, ''), coalesce(c.status, ''))
      AND ($6::timestamptz IS NULL OR (q.created_at, q.written_no) < ($6, $7::bigint))
@@ -58,10 +65,10 @@ WITH made AS (
      AND NOT EXISTS (SELECT 1 FROM transfer_request q
                       WHERE q.customer_id = r.customer_id AND q.request_id = r.object_id)
 )
-SELECT CASE WHEN counterparty_id = ANY($5) THEN counterparty_id END AS payee,
+SELECT CASE WHEN payee = ANY($5) THEN payee END,
        coalesce(sum(amount) FILTER (WHERE business_date = $3), 0)::bigint, count(*) FILTER (WHERE business_date = $3),
        sum(amount)::bigint, count(*)
-  FROM made WHERE counterparty_id IS NOT NULL GROUP BY 1
+  FROM made WHERE payee IS NOT NULL GROUP BY 1
 """
 _WEEKDAYS: tuple[Weekday, ...] = get_args(Weekday)
 
@@ -78,7 +85,7 @@ class Usage:
     by_payee: dict[UUID, list[int]] = field(default_factory=dict)
 
     def of(self, payee: UUID | None) -> Used:
-        """Return what was used before a payment to a payee; None: another Pocket of the customer."""
+        """Return what was used before a payment to a payee; None: within the customer."""
         today, count, month, month_count = self.total
         to_payee = self.by_payee.get(payee, [0] * 4) if payee is not None else [0] * 4
         return Used(
@@ -121,18 +128,25 @@ class Parties(NamedTuple):
         return PaymentFacts(
             amount_cents=content.amount,
             rail=content.type,
-            direction="INTERNAL" if content.counterparty_id is None else "OUT",
+            direction="INTERNAL" if self.counted_payee(content) is None else "OUT",
             payee=msgspec.structs.replace(payee, age_days=max((et_date(at) - since).days, 0)),
             pocket=self.pockets.get(content.pocket_id, PocketFacts(id=str(content.pocket_id))),
             at=local_time(at),
             initiator=self.initiators.get(member_id, InitiatorFacts(id=str(member_id))),
         )
 
+    def counted_payee(self, content: RequestContent) -> UUID | None:
+        """Return the payee by which a payment counts as used; None within the customer."""
+        if content.reverses_id is None:
+            return content.counterparty_id
+        payee, _ = self.payees.get(content.reverses_id, (None, None))
+        return None if payee is not None and payee.kind == "pocket" else content.reverses_id
+
 
 def payee_id_of(content: RequestContent) -> UUID:
-    """Return the counterparty, or the Pocket of the customer, that is paid."""
-    if content.counterparty_id is not None:
-        return content.counterparty_id
+    """Return the counterparty, the Pocket of the customer, or by its transfer the payer, that is paid or paid back."""
+    if (found := content.counterparty_id or content.reverses_id) is not None:
+        return found
     order = content.transfer
     assert isinstance(order, OnUsOrder)
     assert isinstance(order.details, InternalReallocation)
@@ -152,15 +166,20 @@ async def load_parties(
 ) -> Parties:
     """Return the facts about the parties of payments, as they are now."""
     named = list({payee_id_of(each) for each in contents})
-    pocket_ids = list({*named, *(each.pocket_id for each in contents)})
+    originals = await find_by_ids(conn, {each.reverses_id for each in contents if each.reverses_id is not None})
+    own = {key: each.from_pocket_id for key, each in originals.items() if each.customer_id == customer_id}
+    pocket_ids = list({*named, *own.values(), *(each.pocket_id for each in contents)})
     rows = await conn.fetch(_POCKETS, customer_id, pocket_ids)
-    ring = await bank.ports[DataKeys].load(bank.pool, (customer_id,)) if any(row["external_id"] for row in rows) else {}
+    ring = await bank.ports[DataKeys].load(conn, (customer_id,)) if any(row["external_id"] for row in rows) else {}
     pockets, payees = {}, {}
     for row in rows:
         external_id = open_note(ring.get(customer_id), dict(row)).get("external_id", "") if row["external_id"] else ""
         pockets[row["pocket_id"]] = PocketFacts(id=str(row["pocket_id"]), name=row["name"], external_id=external_id)
         payee = PayeeFacts(id=str(row["pocket_id"]), name=row["name"], kind="pocket", country="US")
         payees[row["pocket_id"]] = payee, et_date(row["opened_at"])
+    for key, original in originals.items():
+        paid_back = PayeeFacts(id=str(key), kind="reversal", country="US"), et_date(original.created_at)
+        payees[key] = payees[own[key]] if key in own else paid_back
     for row in await conn.fetch(_PAYEES, customer_id, named):
         payees[row["counterparty_id"]] = _payee_of(row), et_date(row["created_at"])
     initiators = {
@@ -190,7 +209,7 @@ async def load_usage(
 ) -> Usage:
     """Return what the others use, all or those requested before a place."""
     ids = [each.request_id for each in contents]
-    payees = [each.counterparty_id for each in contents if each.counterparty_id is not None]
+    payees = [found for each in contents if (found := each.counterparty_id or each.reverses_id) is not None]
     rows = await conn.fetch(_USED, customer_id, day.replace(day=1), day, ids, payees, *(before or (None, None)))
     by_payee = {payee: used for payee, *used in rows}
     total = [sum(each) for each in zip(*by_payee.values(), [0] * 4, strict=True)]

@@ -36,7 +36,7 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.clock import ClockState, business_now, monotonic, wall_now
 from billfold.platform.database import shortage
 from billfold.platform.database.business_clock import read_clock
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.shortage import PATIENCE_SECONDS
 from billfold.platform.telemetry.metrics import BATCH_COMMANDS, BATCH_SECONDS, COMMANDS
@@ -158,7 +158,7 @@ class Engine:
         self._wake.set()
         return job.wait()
 
-    async def now(self, conn: Connection | None = None, *, hold: bool = False) -> datetime:
+    async def now(self, conn: Db | None = None, *, hold: bool = False) -> datetime:
         """Return the business time; `hold` keeps the clock from being set until the transaction ends."""
         if not self.test_clock:
             return wall_now()

@@ -3,7 +3,7 @@
 from asyncpg import Record
 
 from billfold.platform.clock import ClockState, ClockWouldGoBack
-from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection, Db
 
 _LOCK = 0x636C6F63  # "cloc": a shared lock for bookings, an exclusive one to set the clock
 
@@ -29,7 +29,7 @@ returning true
 """
 
 
-async def read_clock(conn: Connection, *, hold: bool = False) -> ClockState | None:
+async def read_clock(conn: Db, *, hold: bool = False) -> ClockState | None:
     """Return the settable clock, or None if the bank runs on wall time.
 
     `hold` keeps others from setting it until the transaction ends: bookings made by it are never

@@ -30,6 +30,7 @@ from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.team.routes import get_team_member
+from billfold.web.company.approvals.changed_policy import ChangedField, facts_of_policy, read_policy
 from billfold.web.company.approvals.signing import SignedDecision, confirm
 from billfold.web.company.move_money import find_rule, read_around
 from billfold.web.console.lists import names_of_pockets
@@ -64,14 +65,6 @@ _UNSHOWN = frozenset(
 )
 
 
-class ChangedField(NamedTuple):
-    """A field of a change: its current value, None if it is new, and its proposed value."""
-
-    name: str
-    before: str | None
-    after: str
-
-
 def sentence_of_change(request: AuthorizationRequest) -> str:
     """Return the name of a change."""
     change = request.change
@@ -83,6 +76,8 @@ def sentence_of_change(request: AuthorizationRequest) -> str:
 def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) -> list[ChangedField]:
     """Return every field of a change in the approved content, with its current value if known."""
     change = request.change
+    if request.action == "policy.update":
+        return facts_of_policy(change, before)
     inner = next((each for each in change.values() if isinstance(each, Mapping)), {})
     flat = {**{name: each for name, each in change.items() if not isinstance(each, Mapping)}, **dict(_flat(inner))}
     now = dict(_flat(before))
@@ -383,6 +378,8 @@ async def _read_now(company: Company, request: AuthorizationRequest) -> dict[str
     found = None
     if request.resource_id is None:
         return {}
+    if request.resource_type == "policy":
+        return await read_policy(company)
     if request.resource_type == "approval_rule":
         found = await find_rule(company, request.resource_id)
     elif request.resource_type == "member":
