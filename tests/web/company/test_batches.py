@@ -26,14 +26,14 @@ async def test_what_is_wrong_in_a_pasted_table_is_shown_in_its_cells(
     maker = await console(customer_desk, role="INITIATOR")
     await previewed(maker, funded, "To,Colour\nPayroll,blue")
     assert maker.mistakes["table"].endswith(
-        "The table has the heading 'Colour' in column 2, which is not recognized. "
-        "Headings are To, Amount, Description, Reference, Key."
+        "The table must begin with headings, among them To and Amount "
+        "('Colour' is not recognized; headings are To, Amount, Description, Reference, Key)."
     )
     table = "To\tAmount ($)\tMemo\npayroll\t1,250.00\t<b>Wages</b>\nNobody\t1\t\nContoso\tmuch\t=1+1\n"
     table += "Contoso\t12,5\t\nContoso\t0\t\nContoso\t1,250.5\t\n"
     await previewed(maker, funded, table)
     assert "4 rows have a problem." in maker.text
-    assert "No verified payee or Pocket has this name." in maker.text
+    assert "No payee or Pocket has this name." in maker.text
     assert maker.text.count("The amount must be dollars like 1,250.50.") == 2  # "12,5" is not 125 dollars
     assert "0 The amount must be more than zero." in maker.text
     assert "$1,250.50" in maker.text
