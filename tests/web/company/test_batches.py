@@ -23,17 +23,30 @@ async def test_what_is_wrong_in_a_pasted_table_is_shown_in_its_cells(
     customer_desk, console, world, funded, payroll_pocket
 ):
     await wire_counterparty(customer_desk)
+    ach = await wire_counterparty(customer_desk, kind="ach")
     maker = await console(customer_desk, role="INITIATOR")
+    await maker.go(f"{maker.home}/counterparties/{ach}")
+    assert "Cannot be paid here ACH account: it receives ACH by the Partner API only" in maker.text
+    await maker.go(f"{maker.home}/counterparties/import")
+    assert "accounts that are not verified" not in maker.text
+    assert 'href="data:text/csv;charset=utf-8,Name%2CRouting%20number%2C' in maker.page.text
+    await previewed(maker, funded, f"To,Amount,Hue\nContoso,5,blue\n{ach},5\nContoso Inc,5")
+    assert "Ignored, because its heading is not known: Hue." in maker.text
+    assert "2 rows have a problem." in maker.text  # of two of this name, the one that can be paid
+    assert "Domestic wire ending in" in maker.text
+    assert "ACH account: it receives ACH by the Partner API only and cannot be paid here." in maker.text
+    assert "Did you mean Contoso?" in maker.text
+    assert "Add Contoso Inc" in maker.text
     await previewed(maker, funded, "To,Colour\nPayroll,blue")
     assert maker.mistakes["table"].endswith(
-        "The table has the heading 'Colour' in column 2, which is not recognized. "
-        "Headings are To, Amount, Description, Reference, Key."
+        "The table must begin with headings, among them To and Amount "
+        "('Colour' is not recognized; headings are To, Amount, Description, Reference, Key)."
     )
     table = "To\tAmount ($)\tMemo\npayroll\t1,250.00\t<b>Wages</b>\nNobody\t1\t\nContoso\tmuch\t=1+1\n"
     table += "Contoso\t12,5\t\nContoso\t0\t\nContoso\t1,250.5\t\n"
     await previewed(maker, funded, table)
     assert "4 rows have a problem." in maker.text
-    assert "No verified payee or Pocket has this name." in maker.text
+    assert "No payee or Pocket has this name." in maker.text
     assert maker.text.count("The amount must be dollars like 1,250.50.") == 2  # "12,5" is not 125 dollars
     assert "0 The amount must be more than zero." in maker.text
     assert "$1,250.50" in maker.text
@@ -80,8 +93,10 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer), "NEW_COUNTERPARTY")
     maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
     device, path = await with_passkey(approver), f"{maker.home}/counterparties/import"
-    table = "Name,Routing number,Account number,Account type\n"
-    table += "Acme Cleaning,021000021,44100277,checking\nAcme Cleanlng,021000022,1,\n<b>Wren,121000358,7712,other\n"
+    table = "Vendor,Bank routing number,Account #,Type,Hue\n"
+    table += (
+        "Acme Cleaning,021000021,44100277,checking,blue\nAcme Cleanlng,021000022,1,\n<b>Wren,121000358,7712,other\n"
+    )
     await maker.go(path)
     await maker.send(path, step="preview", kind="ach", table=table)
     assert "2 rows have a problem." in maker.text
@@ -90,10 +105,13 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     assert "<b>Wren" not in maker.page.text
     table = table.replace("021000022,1,", "121000358,99001122,savings").replace("other", "savings")
     await maker.send(path, step="preview", kind="ach", table=table)
-    form = forms_of(maker.page.text)[path] | {"step": "request", "table": table}
-    made = (await maker.send(path, **form)).headers["location"]
+    made = (await maker.send(path, **(forms_of(maker.page.text)[path] | {"step": "request", "table": table}))).headers[
+        "location"
+    ]
     await maker.go(made)
     assert "3 payees are sent for approval." in maker.text
+    await maker.go(f"{maker.home}/batches")
+    assert "Acme Cleaning and 2 others" in maker.text
     here = made.partition("?")[0]
     await approver.go(here)
     assert "In this list, too" in approver.text

@@ -19,6 +19,7 @@ from billfold.accounts.counterparties.routes import (
 )
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.counterparties.store import list_by_ids, list_payee_names
+from billfold.accounts.customers.store import list_features
 from billfold.approvals.store.requests import list_to_counterparty
 from billfold.documents.routes import upload_document, upload_document_file
 from billfold.documents.rules import PROOF_OF_ACCOUNT
@@ -26,7 +27,7 @@ from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.web.company.move_money import PAYABLE
+from billfold.web.company.move_money import why_not_payable
 from billfold.web.console.find import alike
 from billfold.web.console.lists import read_listing
 from billfold.web.console.look_alikes import find_look_alikes
@@ -173,7 +174,7 @@ async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") 
         counterparty=found,
         look_alikes=await find_look_alikes(company, found),
         payments=await list_to_counterparty(company.page.pool, company.customer_id, key, now=company.clock.now),
-        is_payable=found.type in PAYABLE and found.status in {"LINKED", "VERIFIED"},
+        not_payable=why_not_payable(found, await list_features(company.page.pool, company.customer_id)),
         given=company.page.form,
     )
 

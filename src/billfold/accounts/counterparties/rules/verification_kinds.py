@@ -90,11 +90,16 @@ def payment_refusal(payee: Payee, rail: str, *, unverified_wires: bool) -> str |
         return f"The counterparty is of type {payee.type}, which this payment cannot reach."
     if payee.status not in {"LINKED", "VERIFIED"}:
         return f"The counterparty is {payee.status}."
-    # A wallet address is as the customer typed it, whatever earlier releases called that.
-    unverified = {"unverified", "pre_verified"} if rail == "USDC" else {"unverified"}
-    if payee.verification["type"] in unverified and not (rail == "WIRE" and unverified_wires):
+    if is_unverified(payee.verification["type"], rail, unverified_wires=unverified_wires):
         return "The counterparty is unverified."
     return None
+
+
+def is_unverified(verification: str, rail: str, *, unverified_wires: bool) -> bool:
+    """Return whether the kind of its verification keeps a counterparty from being paid over a rail."""
+    # A wallet address is as the customer typed it, whatever earlier releases called that.
+    unverified = {"unverified", "pre_verified"} if rail == "USDC" else {"unverified"}
+    return verification in unverified and not (rail == "WIRE" and unverified_wires)
 
 
 def check_sanctions(payee: Payee) -> None:

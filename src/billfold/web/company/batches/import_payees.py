@@ -5,11 +5,20 @@ from typing import Any
 
 from litestar import get, post
 
+from billfold.accounts.customers.store import list_features
 from billfold.batches.routes import create_batch, preview_batch
 from billfold.batches.rows import Line
 from billfold.payments.routing.store import list_bank_names
+from billfold.payments.wires.routes import UNVERIFIED_WIRES_FEATURE
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.web.company.batches.tables import TABLE_BYTES_MAX, PastedRow, cells_of, read_table, with_problems
+from billfold.web.company.batches.tables import (
+    TABLE_BYTES_MAX,
+    PastedRow,
+    cells_of,
+    ignored_in,
+    read_table,
+    with_problems,
+)
 from billfold.web.company.counterparties import BODIES, KINDS, SCOPE
 from billfold.web.console.look_alikes import each_pair_once, find_alike
 from billfold.web.console.team import Company, InCompany
@@ -18,19 +27,29 @@ from billfold.web.page_context import FormError, PageResponse, redirect
 
 _PATH = "/companies/{customer_id:str}/counterparties/import"
 _HEADINGS = {
-    "business_name": ("name", "payee", "company", "vendor", "supplier", "business name", "counterparty"),
+    "business_name": (
+        *("name", "payee", "company", "vendor", "supplier", "business name", "counterparty", "payee name"),
+        *("vendor name", "company name", "legal name", "beneficiary", "beneficiary name", "account holder"),
+    ),
     "first_name": ("first name",),
     "last_name": ("last name",),
     "type": ("kind", "type", "rail", "payment method"),
-    "routing_number": ("routing number", "routing", "aba", "bic", "swift"),
-    "account": ("account number", "account", "iban", "wallet", "wallet address", "network address"),
+    "routing_number": (
+        *("routing number", "routing", "aba", "bic", "swift", "bank routing number", "aba number"),
+        *("bank routing", "routing no", "aba routing number", "routing transit number", "swift code", "bic swift"),
+    ),
+    "account": (
+        *("account number", "account", "iban", "wallet", "wallet address", "network address"),
+        *("bank account number", "bank account", "account no", "acct number", "acct", "account number iban"),
+    ),
     "account_type": ("account type",),
-    "institution_name": ("bank", "bank name", "institution"),
-    "street_address": ("street", "address", "street address"),
+    "institution_name": ("bank", "bank name", "institution", "institution name"),
+    "street_address": ("street", "address", "street address", "address 1", "address line 1", "street and number"),
+    "street_address2": ("second line", "address 2", "address line 2"),
     "city": ("city",),
-    "state": ("state",),
-    "postal_code": ("postal code", "zip", "zip code"),
-    "country": ("country",),
+    "state": ("state", "province", "state province", "region"),
+    "postal_code": ("postal code", "zip", "zip code", "zipcode", "postcode"),
+    "country": ("country", "country code"),
     "chain": ("chain",),
     "display_name": ("shown as", "display name", "nickname"),
     "idempotency_key": ("key", "idempotency key", "external id"),
@@ -52,7 +71,7 @@ _KINDS |= {
 async def show_import(company: InCompany) -> PageResponse:
     """Show the form for a table of payees."""
     company.require(SCOPE)
-    return _form(company, company.page.query)
+    return await _form(company, company.page.query)
 
 
 @post(_PATH, body_bytes_max=TABLE_BYTES_MAX)
@@ -61,7 +80,7 @@ async def import_payees(company: InCompany) -> PageResponse:
     company.require(SCOPE)
     form = company.page.form
     if form.get("step") == "change":
-        return _form(company, form)
+        return await _form(company, form)
     try:
         columns, lines = read_table(form.get("table", ""), _HEADINGS, required=("account",))
         pasted = [_read_line(each, columns, form) for each in lines]
@@ -72,21 +91,23 @@ async def import_payees(company: InCompany) -> PageResponse:
             return redirect(f"{company.path}/batches/{made.id}", done="batch-requested")
         found = await company.api.send(preview_batch, body) if body["rows"] else None
     except (InvalidInput, Refused) as wrong:
-        return _form(company, form, wrong)
+        return await _form(company, form, wrong)
     return await _preview(company, pasted, found)
 
 
-def _form(company: Company, given: Mapping[str, str], wrong: FormError = "") -> PageResponse:
+async def _form(company: Company, given: Mapping[str, str], wrong: FormError = "") -> PageResponse:
     given = {name: given.get(name, "") for name in ("table", "mode", "kind", "unverified")}
-    return company.render("payees_import", wrong=wrong, given=given, kinds=KINDS)
+    may = UNVERIFIED_WIRES_FEATURE in await list_features(company.page.pool, company.customer_id)
+    return company.render("payees_import", wrong=wrong, given=given, kinds=KINDS, may_be_unverified=may)
 
 
 def _read_line(line: Line, columns: Sequence[str], form: Mapping[str, str]) -> PastedRow:
     """Return a line as a row of a batch; the bank says what is wrong with it."""
     cells, wrong = cells_of(line, columns)
+    cells |= _account_type_in(cells.get("type", ""))
     if wrong:
         return PastedRow(line.number, cells, {"business_name": wrong}, None)
-    kind = _KINDS.get((cells.get("type") or form.get("kind") or "ach").lower())
+    kind = _KINDS.get((cells.get("type") or form.get("kind") or "wire").lower())
     if kind is None:
         labels = ", ".join(each.label for each in KINDS.values())
         return PastedRow(line.number, cells, {"type": f"This is not a kind of account. They are {labels}."}, None)
@@ -102,6 +123,11 @@ def _read_line(line: Line, columns: Sequence[str], form: Mapping[str, str]) -> P
     if ways := [way for way, _ in KINDS[kind].verifications]:
         row["verification"] = "unverified" if form.get("unverified") and "unverified" in ways else ways[0]
     return PastedRow(line.number, {**cells, "type": KINDS[kind].label}, {}, row)
+
+
+def _account_type_in(kind: str) -> dict[str, str]:
+    """Return the cells that a column "Type" fills if it means that of an account at a bank."""
+    return {"type": "", "account_type": kind} if kind.lower() in {"checking", "savings"} else {}
 
 
 async def _preview(company: Company, pasted: Sequence[PastedRow], found: Any) -> PageResponse:  # noqa: ANN401 - as the API shows it
@@ -124,6 +150,7 @@ async def _preview(company: Company, pasted: Sequence[PastedRow], found: Any) ->
         alike={number: alike[name] for number, name in names.items() if name in alike},
         look_alikes=each_pair_once(alike),
         known=known,
+        ignored=ignored_in(rows),
         wrong_rows=wrong,
         preview=found,
         may_request=all(each.row for each in rows)

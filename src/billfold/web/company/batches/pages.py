@@ -7,6 +7,8 @@ from uuid import UUID
 
 from litestar import Response, get, post
 
+from billfold.accounts.counterparties.requests import render_counterparties
+from billfold.accounts.counterparties.store import list_by_ids
 from billfold.batches.preview import preview_waiting
 from billfold.batches.routes import cancel_batch, decide_batch, get_batch, list_batch_rows, list_batches
 from billfold.batches.schemas import ShownBatchRow
@@ -31,7 +33,12 @@ _COLUMNS: Final = ("row", "to", "type", "amount_usd", "state", "problem", "descr
 @get("/companies/{customer_id:str}/batches")
 async def show_batches(company: InCompany) -> PageResponse:
     """Show the batches, the newest first."""
-    return company.render("batches", listing=await read_listing(company, list_batches, {}, limit=_PAGE))
+    listing = await read_listing(company, list_batches, {}, limit=_PAGE)
+    first: dict[UUID, str | None] = {}
+    for each in listing.rows.items:
+        (row,) = (await company.api.get(list_batch_rows, batch_id=each.id, limit=1)).items
+        first[each.id] = row.counterparty_name
+    return company.render("batches", listing=listing, first=first)
 
 
 @get("/companies/{customer_id:str}/batches/{batch_id:str}")
@@ -86,6 +93,9 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
     effect = None
     if may_decide and of_transfers:
         effect = await preview_waiting(company.page.server.bank, company.customer_id, key)
+    ids = sorted({each.counterparty_id for each in shown.items if each.counterparty_id and of_transfers})
+    rows = await list_by_ids(company.page.pool, company.customer_id, ids)
+    payees = await render_counterparties(company.page.server.bank, company.customer_id, rows)
     return company.render(
         "batch",
         wrong=wrong,
@@ -95,6 +105,7 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
         names=await names_of_pockets(company, _pockets_in(shown.items)),
         may_decide=may_decide,
         effect=effect,
+        accounts={each.id: each for each in payees},
         paying=[(each.pocket_id, each) for each in effect.pockets] if effect else [],
         alike=(alike := await find_alike(company, _payees_in(shown.items)) if may_decide else {}),
         look_alikes=each_pair_once(alike),

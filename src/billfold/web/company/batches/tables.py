@@ -9,6 +9,8 @@ from billfold.platform.errors import InvalidInput
 
 TABLE_BYTES_MAX: Final = 512 * 1024
 """The most bytes of a form with a pasted table."""
+_IGNORED: Final = "?"
+"""Begins the name of a column whose heading is not known."""
 Headings = Mapping[str, tuple[str, ...]]
 """Column -> the headings by which it is recognized, in small letters and without punctuation; the first is its own."""
 
@@ -29,21 +31,30 @@ def read_table(text: str, headings: Headings, *, required: Sequence[str]) -> tup
     except InvalidInput as wrong:
         raise InvalidInput.at("table", msg=wrong.errors[0].msg) from None
     column_of = {each: column for column, names in headings.items() for each in names}
-    found: list[str] = []
+    found, problems = list[str](), list[str]()
     for nth, heading in enumerate(header.cells, 1):
         words = "".join(each if each.isalnum() or each == "$" else " " for each in heading.lower()).split()
         column = column_of.get(" ".join(words))
-        if column is None or column in found:
-            known = ", ".join(names[0].capitalize() for names in headings.values())
-            why = "is named twice" if column else f"is not recognized. Headings are {known}"
-            raise InvalidInput.at("table", msg=f"has the heading {heading[:40]!r} in column {nth}, which {why}")
-        found.append(column)
+        if column in found:
+            problems.append(f"has {headings[column][0].capitalize()} again in column {nth}, {heading[:40]!r}")
+        found.append(column or f"{_IGNORED}{heading[:40]}")
     if header.wrong or not {*required} <= {*found}:
         names = " and ".join(headings[each][0].capitalize() for each in required)
-        raise InvalidInput.at("table", msg=f"must begin with headings, among them {names}")
+        unknown = ", ".join(repr(each[1:]) for each in found if each[0] == _IGNORED)
+        known = ", ".join(each[0].capitalize() for each in headings.values())
+        why = f" ({unknown} is not recognized; headings are {known})" if unknown else ""
+        problems.append(f"must begin with headings, among them {names}{why}")
     if not lines:
-        raise InvalidInput.at("table", msg="must have a line below its headings")
+        problems.append("must have a line below its headings")
+    if problems:
+        raise InvalidInput.at("table", msg="; it ".join(problems))
     return found, lines
+
+
+def ignored_in(rows: Iterable[PastedRow]) -> list[str]:
+    """Return the headings of the columns that are not known, if they have cells."""
+    found = dict.fromkeys(name[1:] for row in rows for name, cell in row.cells.items() if name[0] == _IGNORED and cell)
+    return [each or "a column without a heading" for each in found]
 
 
 def cells_of(line: Line, columns: Sequence[str]) -> tuple[dict[str, str], str | None]:
