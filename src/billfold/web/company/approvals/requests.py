@@ -201,6 +201,12 @@ def pockets_of(request: ShownTransferRequest) -> tuple[Any, Any]:
     return request.transfer.origin_pocket_id, (request.transfer.details or {}).get("destination_pocket_id")
 
 
+def payee_of(request: ShownTransferRequest) -> UUID | None:
+    """Return the counterparty that a transfer pays, if it pays one."""
+    key = request.transfer.counterparty_id or (request.transfer.details or {}).get("destination_counterparty_id")
+    return UUID(str(key)) if key else None
+
+
 def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> QueuedRequest:
     transfer = request.transfer
     origin, own = pockets_of(request)
