@@ -98,7 +98,8 @@ async def find_alike(company: Company, names: Mapping[str, UUID | None]) -> dict
         return {}
     named = await list_payee_names(company.page.pool, company.customer_id)
     found = await asyncio.to_thread(_like_each, dict(list(names.items())[:_COMPARED_MAX]), named)
-    return {name: await _with_accounts(company, others) for name, others in found.items()}
+    shown = iter(await _with_accounts(company, [each for others in found.values() for each in others]))
+    return {name: [next(shown) for _ in others] for name, others in found.items()}
 
 
 def _like_each(names: Mapping[str, UUID | None], linked: Sequence[tuple[UUID, str]]) -> dict[str, list[LookAlike]]:
