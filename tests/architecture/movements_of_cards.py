@@ -149,17 +149,23 @@ def play_disputes(new_stage):
     stage = new_stage()
     card = Payments(stage)
     card.record(ClearCard, "1", amount=55_00, merchant=SHOP, record_id=PURCHASE)
-    _, lost = disputes = [{"dispute_id": UUID(int=number)} for number in (21, 22)]
+    _, lost, final = disputes = [{"dispute_id": UUID(int=number)} for number in (21, 22, 23)]
     for dispute in disputes:
         with stage.row("Card payment disputed"):
-            fields = {"record_id": PURCHASE, "amount": 20_00, "reason": DisputeReason.FRAUD, **dispute}
+            fields = {"record_id": PURCHASE, "amount": 15_00, "reason": DisputeReason.FRAUD, **dispute}
             stage.submit(OpenDispute, card.anna, references=(PURCHASE, CARD), **fields)
         with stage.row("Dispute credited provisionally"):
             stage.about(DecideDispute, card.anna, dispute, status=DisputeStatus.PROVISIONALLY_CREDITED)
     with stage.row("Dispute lost or withdrawn"):
         stage.about(DecideDispute, card.anna, lost, status=DisputeStatus.LOST)
     with stage.row("Provisional credit repaid by a chargeback"):
-        card.record(ChargeBack, amount=20_00, original_id=PURCHASE)
+        card.record(ChargeBack, amount=15_00, original_id=PURCHASE)
+    with stage.row("Dispute won for good"):
+        stage.about(DecideDispute, card.anna, final, status=DisputeStatus.WON)
+    with stage.row("Final credit repaid to the bank by a chargeback"):
+        card.record(ChargeBack, number=6, amount=15_00, original_id=PURCHASE)
+    with stage.row("Final credit kept, though its chargeback is represented"):
+        card.record(Represent, number=7, amount=30_00, original_id=PURCHASE)
 
 
 def play_card_settlement(new_stage):

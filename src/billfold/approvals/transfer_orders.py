@@ -26,6 +26,7 @@ from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
+from billfold.payments.on_us.reversals.store import find_open_request
 from billfold.payments.on_us.schemas import MOST_CENTS, Cents, FullWithdrawal, RequestedAmount
 from billfold.payments.on_us.store import find_by_ids
 from billfold.platform.database.connection import Connection
@@ -272,14 +273,19 @@ def check_order(content: RequestContent, today: date) -> None:
 async def stays_within(caller: Call, bank: Bank, content: RequestContent, *, owner: UUID) -> bool:
     """Tell whether the customer itself is paid.
 
-    Raises NotFound, Refused `same-pocket`, `pocket-not-open`.
+    Raises NotFound, Refused `same-pocket`, `pocket-not-open`, `reversal-not-open` for what nobody requested.
     """
     details = content.transfer.details if isinstance(content.transfer, OnUsOrder) else None
     if isinstance(details, Reversal):
         original = (await find_by_ids(bank.pool, [details.transfer_id])).get(details.transfer_id)
         if original is None or (original.payee_id, original.to_pocket_id) != (owner, content.pocket_id):
             raise NotFound("There is no such transfer to this Pocket.")
-        return original.customer_id == owner
+        if original.customer_id == owner:
+            return True
+        asked = await find_open_request(bank.pool, owner, details.transfer_id)
+        if asked is None or asked.amount != content.amount:
+            raise Refused("reversal-not-open", "Its payer has no open request for this amount.")
+        return False
     if not isinstance(details, InternalReallocation):
         return False
     if details.destination_pocket_id == content.pocket_id:

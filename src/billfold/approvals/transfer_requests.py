@@ -11,6 +11,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from billfold.accounts.counterparties.types import format_name
 from billfold.approvals import execute_transfers, rules
 from billfold.approvals.store import reviews
 from billfold.approvals.store.approval_rules import insert, update
@@ -311,6 +312,8 @@ def fingerprint_of(content: RequestContent) -> bytes:
 
 def _audit_details(content: RequestContent) -> dict[str, Any]:
     details = {"type": content.type, "pocket_id": content.pocket_id, "amount_usdc": content.amount}
+    if content.reverses_id is not None and content.payee is not None:
+        return details | {"to": format_name(content.payee["counterparty_name"])}
     return details if content.counterparty_id is None else details | {"to": content.counterparty_id}
 
 

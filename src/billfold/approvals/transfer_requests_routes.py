@@ -1,18 +1,19 @@
 """Transfer requests: one member requests a transfer, others approve or deny it."""
 
 from collections.abc import Sequence
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET
 
 from billfold.accounts.agreements.rules import require_version
-from billfold.accounts.customers.store import require_feature
+from billfold.accounts.customers.store import list_owners, require_feature
 from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery
 from billfold.accounts.notes.store import annotate, list_noted, show_notes, terms_of
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.schemas import valuation
+from billfold.accounts.profiles import open_profiles
 from billfold.approvals import schemas, transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
 from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
@@ -37,6 +38,7 @@ from billfold.ledger.customers import require_active
 from billfold.oauth.caller import CustomerCaller
 from billfold.payments.crypto.withdrawals.rules import require_minimum
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
+from billfold.payments.on_us.store import find_by_ids
 from billfold.payments.wires.routes import WIRES_FEATURE
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
@@ -66,7 +68,7 @@ async def with_payee(
         return content
     require_version(customer.agreement_version, bank.terms.agreements, et_date(caller.now))
     if content.reverses_id is not None:
-        return content
+        return msgspec.structs.replace(content, payee=await _payer_of(bank, content.reverses_id))
     async with bank.pool.acquire() as conn:
         payee = await transfer_orders.get_payee(conn, owner, content)
     if isinstance(order := content.transfer, transfer_orders.UsdcOrder):
@@ -75,6 +77,19 @@ async def with_payee(
             raise Refused(objection.code, objection.detail)
         require_minimum(order.amount.amount_usdc, bank.terms)
     return msgspec.structs.replace(content, payee=payee)
+
+
+async def _payer_of(bank: Bank, transfer_id: UUID) -> dict[str, Any]:
+    """Return the customer that made a transfer, as the payee that the approved content of its reversal stores."""
+    original = (await find_by_ids(bank.pool, [transfer_id]))[transfer_id]
+    owners = await list_owners(bank.pool, [("pocket", str(original.from_pocket_id))])
+    (owner,) = await open_profiles(bank, list(owners.values()))
+    return {
+        "counterparty_name": {"business_name": owner.name},
+        "details": {},
+        "target_pocket_id": None,
+        "type": "on_us",
+    }
 
 
 READS = with_scope("transfers.read", "transfer-requests")

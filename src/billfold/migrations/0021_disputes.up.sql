@@ -1,4 +1,5 @@
--- Reversals of on-us transfers, and disputes of card payments (ADR 0144). Outside a transaction, so that nothing waits
+-- Reversals of on-us transfers, and disputes of card payments (ADR 0144). `billfold disputes credit` and `win` are for
+-- when all processes run this release: the one before does not know the account `disputes`. Outside a transaction, so that nothing waits
 -- for the index.
 -- Outside a transaction
 
@@ -59,6 +60,8 @@ CREATE TABLE IF NOT EXISTS card_dispute (
                       'EXPIRED')),
   advanced          bigint NOT NULL CHECK (advanced >= 0),
   recovered         bigint NOT NULL CHECK (recovered >= 0),
+  charged_back      bigint NOT NULL CHECK (charged_back BETWEEN 0 AND recovered),
+  written_off       bigint CHECK (written_off >= 0),
   document_ids      text NOT NULL,
   credit_due_at     timestamptz NOT NULL,
   decide_by         timestamptz NOT NULL,
@@ -68,7 +71,8 @@ CREATE TABLE IF NOT EXISTS card_dispute (
   PRIMARY KEY (customer_id, dispute_id),
   FOREIGN KEY (customer_id, record_id) REFERENCES card_payment,
   CHECK (advanced + recovered <= amount),
-  CHECK (advanced = 0 OR status IN ('PROVISIONALLY_CREDITED', 'WON'))
+  CHECK (advanced = 0 OR status = 'PROVISIONALLY_CREDITED'),
+  CHECK (written_off IS NULL OR status = 'WON')
 );
 CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_list ON card_dispute (customer_id, created_at, written_no);
 CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_card ON card_dispute (customer_id, card_id);
@@ -76,3 +80,5 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_advanced ON card_dispute (c
 CREATE INDEX CONCURRENTLY IF NOT EXISTS card_dispute_undecided ON card_dispute (decide_by)
   WHERE status IN ('OPENED', 'PROVISIONALLY_CREDITED');
 GRANT UPDATE ON card_dispute TO billfold_app;
+-- The purchase of a transaction.
+CREATE INDEX CONCURRENTLY IF NOT EXISTS card_payment_entry ON card_payment (customer_id, entry_no);

@@ -131,7 +131,8 @@ async def _describe_counterparty(bank: Bank, object_id: UUID) -> ReviewDetails:
     found = [await document_store.get_document(bank.pool, each, row.customer_id) for each in ids_of]
     return ReviewDetails(
         [
-            f"{payee.name} ({row.type}) of {row.customer_id} is {row.status}",
+            f"{payee.name} ({row.type}) is {row.status}",
+            f"customer: {row.customer_id}",
             f"verification: {payee.verification['type']}, {payee.verification['status']}",
             f"sanctions screening: {payee.sanctions}",
         ],
@@ -173,7 +174,7 @@ async def _documents(bank: Bank, limit: int) -> list[PendingReview]:
 async def _describe_document(bank: Bank, object_id: UUID) -> ReviewDetails:
     found = await open_names(bank.pool, bank, [await document_store.get_document(bank.pool, object_id)])
     row = found[0]
-    lines = [f"{row.type} of {row.customer_id} is {row.status}"]
+    lines = [f"{row.type} is {row.status}", f"customer: {row.customer_id}"]
     return ReviewDetails([*lines, *filter(None, (row.exception_reason,))], row.status == "PENDING_REVIEW", found)
 
 
@@ -212,7 +213,8 @@ async def _describe_entry(bank: Bank, object_id: UUID) -> ReviewDetails:
     entry = await ach_store.get_entry(bank.pool, object_id)
     return ReviewDetails(
         [
-            f"{entry.direction} of {format_usd(entry.amount)} of {entry.customer_id} is {entry.status}",
+            f"{entry.direction} of {format_usd(entry.amount)} is {entry.status}",
+            f"customer: {entry.customer_id}",
             f"other side: {entry.party_name} at {entry.routing_number}",
             f"class, purpose: {entry.sec_code} {entry.description}",
             f"why it waits: {entry.reason or '-'}",
@@ -245,7 +247,7 @@ async def _applications(bank: Bank, limit: int) -> list[PendingReview]:
             "application",
             each.row.applicant_id,
             each.row.customer_id,
-            what=f"{each.row.kind} {name_of(each)} ({each.row.application_id})",
+            what=f"{name_of(each)} ({each.row.kind.lower()})",
             since=each.row.submitted_at or each.row.created_at,
         )
         for each in await open_applications(bank.pool, bank, rows)

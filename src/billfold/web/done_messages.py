@@ -48,6 +48,7 @@ DONE = {
     "hold-released": "The hold is released.",
     "hit-cleared-once": "You have cleared the hit. Another operator has to clear it too.",
     "report-requested": "The report is requested.",
+    "reversal-declined": "You have declined to pay it back.",
     "reversal-requested": "The payee is asked to send it back.",
     "role-changed": "The role is changed.",
     "saved": "Your changes are saved.",

@@ -32,7 +32,7 @@ async def test_an_operator_shows_an_application_and_sends_it_back(application_in
     assert (row[0], row[1]) == (made, "Review Co")
     await cli.show(bank, made)
     shown = capsys.readouterr().out
-    assert "Review Co (BUSINESS) is MANUAL_REVIEW" in shown
+    assert "Review Co (business) is MANUAL_REVIEW" in shown
     assert "Ada Marsh" in shown
     assert OWNER["identification_number"]["identification_number"] not in shown
     for wrong in ({"status": "REJECTED"}, {"status": "DOCUMENTS_NEEDED", "reason": ["More."], "document": ["BYLAW"]}):

@@ -371,7 +371,7 @@ def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState
     """Yield the state at an instant of the rates, then of the bills of each term."""
     problem = "" if market.is_current(at) else "too old: nothing is bought, and sales cost more"
     age, strike = market.age_days(at), market.last_strike
-    days = f"{age} bond market {'day' if age == 1 else 'days'} ago"
+    days = f"{age} bond market {'day' if age == 1 else 'days'} ago" if age else "the newest"
     yield MarketDataState("rates", f"{format_day(market.last_day)}, {days}", problem)
     if market.quotes_age_max is not None:
         yield MarketDataState("dealers' quotes", format_moment(strike.struck_at) if strike else "none", problem)

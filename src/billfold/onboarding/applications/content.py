@@ -19,7 +19,7 @@ from billfold.onboarding.applications.rules import requirements
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.dates import format_eastern
+from billfold.platform.dates import format_moment
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
 
@@ -133,16 +133,20 @@ async def describe_application(bank: Bank, application: Application) -> list[str
     """Return applicant, related parties, missing items and status history, one line each. Numbers are omitted."""
     row = application.row
     return [
-        f"{name_of(application)} ({row.kind}) is {row.status}",
-        *row.exception_reasons,
-        *(f"lacks {each}" for each in application.missing(bank.seed)),
+        f"{name_of(application)} ({_spoken(row.kind)}) is {row.status}",
+        *(f"reason: {_spoken(each)}" for each in row.exception_reasons),
+        *(f"missing: {each}" for each in application.missing(bank.seed)),
         *(
-            f"related party {party_id} {form.name.written if form.name else '(no name)'} {', '.join(form.roles or ())}"
-            for party_id, form in application.parties.items()
+            f"related party: {form.name.written if form.name else '(no name)'}, {_spoken(', '.join(form.roles or ()))}"
+            for form in application.parties.values()
         ),
         *(f"document {each.document_id} {each.type} {each.status}" for each in application.documents),
-        *(f"{format_eastern(each.moved_at)} {each.status}" for each in await store.list_moves(bank.pool, row)),
+        *(f"{_spoken(each.status)}: {format_moment(each.moved_at)}" for each in await store.list_moves(bank.pool, row)),
     ]
+
+
+def _spoken(codes: str) -> str:
+    return codes.replace("_", " ").lower() if codes.isupper() else codes
 
 
 def content_of(form: AnyForm | RelatedPartyForm) -> Content:

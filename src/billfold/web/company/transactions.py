@@ -3,6 +3,7 @@
 from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
+from uuid import uuid5
 
 import msgspec
 from litestar import get, post
@@ -15,13 +16,16 @@ from billfold.accounts.transactions.routes import get_transaction, get_transacti
 from billfold.accounts.transactions.schemas import AchActivity, CardActivity, OnUsActivity, Shared, WireActivity
 from billfold.accounts.transactions.store import get_transaction_row
 from billfold.approvals.schemas import ShownTransferRequest
-from billfold.approvals.transfer_requests_routes import get_transfer_request
+from billfold.approvals.transfer_requests_routes import create_transfer_request, get_transfer_request
 from billfold.explanations.routes import explain_transaction
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
 from billfold.payments.cards.authorizations.disputes.commands import DisputeReason
 from billfold.payments.cards.authorizations.disputes.routes import create_card_dispute
-from billfold.payments.on_us.reversals.routes import create_reversal_request
+from billfold.payments.on_us.reversals.commands import ReversalRequestRow
+from billfold.payments.on_us.reversals.routes import create_reversal_request, decline_reversal_request
+from billfold.payments.on_us.reversals.schemas import render_reversal
+from billfold.payments.on_us.reversals.store import find_open_request
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireStatus, WireType
 from billfold.payments.wires.routes import cancel_wire
 from billfold.payments.wires.store import get_wire
@@ -75,6 +79,7 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
     wire = await get_wire(company.page.pool, found.customer_id, wire_id) if wire_id else None
     is_payment = wire is not None and (wire.wire_type, wire.direction) == (WireType.PAYMENT, WireDirection.OUTGOING)
     may_undo = company.may(_UNDOES) and found.direction == "DEBIT"
+    asked = await _request_to_pay_back(company, found) if company.may(_UNDOES) else None
     booked, today = et_date(found.time_booked), et_date(company.clock.now)
     return company.render(
         "transaction",
@@ -89,6 +94,7 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         transaction=found,
         kind=found.__struct_config__.tag,
         facts=_facts(found),
+        asked_back=None if asked is None else render_reversal(asked, company.customer_id),
         waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
         names=await list_choices(company, [found.pocket_id]),
         request=await _request_of(company, found),
@@ -142,7 +148,7 @@ async def _trades_of(company: Company, transaction: Any) -> list[Trade]:  # noqa
 @post("/companies/{customer_id:str}/transactions/{transaction_id:str}/undo")
 @shown_again(_show, unless="forbidden")
 async def undo(company: InCompany, transaction_id: str) -> PageResponse:
-    """Cancel the wire of a transaction, return its debit, ask its payee for it, or dispute it."""
+    """Cancel the wire of a transaction, return its debit, ask its payee for it or answer that, or dispute it."""
     company.require(_UNDOES)
     found = await company.api.get(get_transaction, transaction_id=path_id(transaction_id, _NO_SUCH))
     key, reason = company.page.form_key, company.page.form.get("reason") or None
@@ -153,6 +159,8 @@ async def undo(company: InCompany, transaction_id: str) -> PageResponse:
         form, done = company.page.form, "debit-returned"
         why = {"code": form.get("code", ""), "has_signed_statement": form.get("has_signed_statement") == "yes"}
         await company.api.send(return_ach_debit, why, key=key, ach_id=found.ach_id)
+    elif isinstance(found, OnUsActivity) and found.direction == "CREDIT":
+        done = await _answer(company, found)
     elif isinstance(found, OnUsActivity):
         asked, done = {"reason": reason}, "reversal-requested"
         await company.api.send(create_reversal_request, asked, key=key, transfer_id=found.on_us_transfer_id)
@@ -163,6 +171,32 @@ async def undo(company: InCompany, transaction_id: str) -> PageResponse:
     else:
         raise NotFound(_NO_SUCH)
     return redirect(f"{company.path}/transactions/{found.id}", done=done)
+
+
+async def _request_to_pay_back(company: Company, transaction: Any) -> ReversalRequestRow | None:  # noqa: ANN401 - any variant
+    """Return the open request of its payer to pay a transaction back."""
+    if not isinstance(transaction, OnUsActivity) or transaction.direction != "CREDIT":
+        return None
+    return await find_open_request(company.page.pool, company.customer_id, transaction.on_us_transfer_id)
+
+
+async def _answer(company: Company, transaction: OnUsActivity) -> str:
+    """Decline to pay a transaction back, or request the transfer that does; return what is done."""
+    asked, key = await _request_to_pay_back(company, transaction), company.page.form_key
+    if asked is None:
+        raise NotFound("Nobody asks for it back.")
+    if company.page.form.get("answer") != "pay":
+        await company.api.send(decline_reversal_request, key=key, reversal_id=asked.reversal_id)
+        return "reversal-declined"
+    transfer = {
+        "id": str(uuid5(asked.reversal_id, key)),
+        "type": "ON_US",
+        "details": {"type": "REVERSAL", "transfer_id": str(asked.transfer_id)},
+        "origin_pocket_id": str(transaction.pocket_id),
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": asked.amount},
+    }
+    await company.api.send(create_transfer_request, {"transfer": transfer, "reviewers": []}, key=key)
+    return "transfer-requested"
 
 
 def _is_card_payment(transaction: Any) -> bool:  # noqa: ANN401 - any variant

@@ -3,6 +3,7 @@
 import asyncio
 from uuid import UUID
 
+import msgspec
 import pytest
 from tests.support.applications import run_jobs
 from tests.support.whole_bank import expect_clean
@@ -11,7 +12,10 @@ from billfold.dual_control.decisions import confirm
 from billfold.dual_control.store import PROPOSALS
 from billfold.identity.operators import Operator
 from billfold.ledger.scheduler import bank_customer_id
+from billfold.payments.cards.authorizations.commands import Merchant, RefundCard, references_of
 from billfold.payments.cards.authorizations.disputes import cli
+from billfold.payments.cards.authorizations.disputes.commands import DisputeReason, OpenDispute
+from billfold.platform import ids
 
 DISPUTES = "/api/v1/card-disputes/"
 PNG = {"content-type": "image/png"}
@@ -40,6 +44,33 @@ async def advanced(holder):
     """Return what the bank has advanced to the customer, and what its Pocket owes."""
     sql = "SELECT coalesce(sum(debits - credits), 0)::bigint FROM account WHERE kind = $2 AND customer_id = $1::uuid"
     return [await holder.desk.bank.pool.fetchval(sql, holder.pocket.key[0], kind) for kind in ("disputes", "owed")]
+
+
+def at(name):
+    """Return the fields of a payment to another merchant, of which nothing else is known."""
+    return {"merchant": {"name": name, "category_code": "5732"}}
+
+
+async def refund(holder, record, cents, reference=None):
+    await holder.desk.bank.engine.submit(await refunding(holder, record, cents, reference))
+
+
+async def refunding(holder, record, cents, reference=None):
+    """Return the command of a refund by the merchant of a purchase, with a reference."""
+    sql = "SELECT card_id, merchant::text AS merchant, settles_on FROM card_payment WHERE record_id = $1::uuid"
+    row = await holder.desk.bank.pool.fetchrow(sql, record)
+    return RefundCard(
+        caller="test",
+        key=ids.new(),
+        customers=(holder.pocket.key[0],),
+        references=references_of(row["card_id"], reference),
+        record_id=ids.new(),
+        card_id=row["card_id"],
+        amount=cents,
+        settles_on=row["settles_on"],
+        network_reference=reference,
+        merchant=msgspec.json.decode(row["merchant"], type=Merchant),
+    )
 
 
 async def decided(bank, command, dispute):
@@ -156,9 +187,116 @@ async def test_a_refund_repays_the_credit_and_bars_another_dispute(holder, bank)
     assert (await shown(holder, large), await advanced(holder)) == (("WITHDRAWN", 0, 0), [0, 0])
     again = await holder.desk.post(DISPUTES, third)
     assert (await decided(bank, cli.win, again)).outcome["status"] == "WON"
-    assert await advanced(holder) == [50_00, 0]
+    assert await advanced(holder) == [0, 0]
     # More than the bank's maximum, with what is credited already, waits for operators.
     large = await holder.desk.post(DISPUTES, (await bought(holder, 2_460_00))[1])
     await credited(holder)
     assert (await shown(holder, large))[0] == "OPENED"
+    await expect_clean(bank)
+
+
+async def test_refunds_that_name_no_purchase_are_found_by_their_merchant_and_never_paid_twice(holder, bank):
+    post = holder.desk.post
+    # In one batch with the dispute.
+    record, _ = await bought(holder, 30_00, **at("Batch"))
+    opened = OpenDispute(
+        caller="test",
+        key=ids.new(),
+        customers=(holder.pocket.key[0],),
+        references=(UUID(record), UUID(holder.card)),
+        dispute_id=ids.new(),
+        record_id=UUID(record),
+        amount=None,
+        reason=DisputeReason.FRAUD,
+    )
+    batch = await refunding(holder, record, 30_00), opened
+    both = await asyncio.gather(*map(bank.engine.submit, batch), return_exceptions=True)
+    assert getattr(both[1], "code", None) == "dispute-not-possible"
+    # In parts, before and after; with a reference of the merchant's own.
+    record, body = await bought(holder, 80_00, **at("Parts"))
+    for reference in (None, "RETURN-1"):
+        await refund(holder, record, 40_00, reference)
+    await holder.desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
+    record, body = await bought(holder, 80_00, **at("Later"))
+    await decided(bank, cli.credit, later := await post(DISPUTES, body))
+    for reference in ("RETURN-2", None):
+        await refund(holder, record, 40_00, reference)
+    assert (await shown(holder, later), await advanced(holder)) == (("WON", 0, 80_00), [0, 0])
+    # One refund of two equal purchases leaves one of them, and no automatic credit while nobody knows which.
+    pair = [await bought(holder, 33_00, **at("Pair")) for _ in range(2)]
+    await refund(holder, pair[0][0], 33_00, "RETURN-3")
+    doubtful = await post(DISPUTES, pair[0][1])
+    await holder.desk.refused("POST", DISPUTES, pair[1][1], status=422, code="dispute-not-possible")
+    # Two clearings of one purchase, the other of which is refunded under its reference.
+    reference = (await holder.authorize(100_00))["network_reference"]
+    first, _ = await bought(holder, 60_00, network_reference=reference, is_final=False, **at("Split"))
+    _, rest = await bought(holder, 40_00, network_reference=reference, **at("Split"))
+    await refund(holder, first, 60_00, reference)
+    split = await post(DISPUTES, rest)
+    await credited(holder)
+    assert (await shown(holder, doubtful))[0] == "OPENED"
+    assert (await shown(holder, split), await advanced(holder)) == (("PROVISIONALLY_CREDITED", 40_00, 0), [40_00, 0])
+    await expect_clean(bank)
+
+
+async def test_a_final_credit_is_borne_by_the_bank_whatever_the_merchant_represents(holder, bank):
+    async def losses():
+        kind = "SELECT coalesce(sum(debits - credits), 0)::bigint FROM account WHERE kind = 'losses'"
+        return await bank.pool.fetchval(kind)
+
+    record, body = await bought(holder, 50_00, **at("Final"))
+    final = await holder.desk.post(DISPUTES, body)
+    assert (await decided(bank, cli.win, final)).outcome["status"] == "WON"
+    assert (await advanced(holder), await losses()) == ([0, 0], 50_00)
+    await holder.simulate("chargeback", record_id=record)
+    assert (await shown(holder, final), await losses()) == (("WON", 0, 50_00), 0)
+    before = await holder.desk.value(holder.pocket)
+    await holder.simulate("representment", record_id=record)
+    assert (await shown(holder, final), await losses()) == (("WON", 0, 0), 50_00)
+    assert abs(await holder.desk.value(holder.pocket) - before) < 50
+    await expect_clean(bank)
+
+
+async def test_a_representment_takes_its_amount_of_what_was_charged_back(holder, bank):
+    # In part: what remains recovered is won.
+    record, body = await bought(holder, 100_00, **at("Part"))
+    one, other = [await holder.desk.post(DISPUTES, body | {"amount_usdc": cents}) for cents in (60_00, 40_00)]
+    await holder.simulate("chargeback", record_id=record)
+    await holder.simulate("representment", record_id=record, amount_usdc=1_00)
+    left = [await shown(holder, each) for each in (one, other)]
+    assert ({each[0] for each in left}, sum(each[2] for each in left)) == ({"WON"}, 99_00)
+    # A withdrawn dispute stays withdrawn.
+    record, body = await bought(holder, 100_00, **at("Withdrawn"))
+    gone = await holder.desk.post(DISPUTES, body)
+    await holder.simulate("chargeback", record_id=record, amount_usdc=60_00)
+    await holder.desk.post(f"{DISPUTES}{gone['id']}/withdraw/", b"", status=200)
+    await holder.desk.post(DISPUTES, body | {"amount_usdc": 40_00})
+    await holder.simulate("representment", record_id=record, amount_usdc=60_00)
+    assert await shown(holder, gone) == ("WITHDRAWN", 0, 0)
+    # A chargeback on top of a refund, and its representment, are not the dispute's.
+    record, body = await bought(holder, 70_00, **at("Excess"))
+    refunded = await holder.desk.post(DISPUTES, body)
+    await refund(holder, record, 70_00)
+    for operation in ("chargeback", "representment"):
+        await holder.simulate(operation, record_id=record)
+    assert await shown(holder, refunded) == ("WON", 0, 70_00)
+    await expect_clean(bank)
+
+
+async def test_what_a_customer_owes_counts_toward_the_automatic_maximum_which_is_tried_again(holder, bank):
+    # What a lost credit left owed counts toward the maximum; when it is repaid, the next day credits.
+    await decided(bank, cli.credit, owing := await holder.desk.post(DISPUTES, (await bought(holder, 2_000_00))[1]))
+    own = await holder.desk.facilitation()
+    sides = {"from_account": {"id": holder.pocket.id}, "to_account": {"id": own.id}, "target": "Spent"}
+    spent = {"type": "PARTNER_CUSTOMER_DEFUNDING", "amount": {"type": "FULL_WITHDRAWAL"}, **sides}
+    await holder.desk.post("/api/v1/transfers/on-us/", spent)
+    await holder.desk.post(f"{DISPUTES}{owing['id']}/withdraw/", b"", status=200)
+    assert (await advanced(holder))[1] > 1_900_00
+    next_one = await holder.desk.post(DISPUTES, (await bought(holder, 700_00, **at("Next")))[1])
+    await credited(holder)
+    assert (await shown(holder, next_one))[0] == "OPENED"
+    await holder.simulate("refund", amount_usdc=2_700_00, **at("Elsewhere"))
+    await holder.desk.later(days=4)
+    await run_jobs(bank)
+    assert (await shown(holder, next_one))[0] == "PROVISIONALLY_CREDITED"
     await expect_clean(bank)

@@ -28,6 +28,8 @@ from billfold.platform.errors import NotFound, Refused
 
 REQUESTS_MAX: Final = 3
 """The payee of a transfer is not asked more often."""
+OPEN_MAX: Final = 10
+"""Requests of one customer to one payee that are open at a time."""
 
 
 @decides(RequestReversal)
@@ -38,12 +40,16 @@ def request_reversal(books: Books, cmd: RequestReversal, ctx: Context) -> Outcom
     another customer.
     """
     payee, payer = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[-1])
-    original, left = _reversible(payee, payer, cmd.transfer_id, ctx=ctx)
+    original, left = _reversible(payee, payer, cmd.transfer_id)
+    _require_recent(original, ctx)
     if payee is payer:
         raise Refused("transfer-not-reversible", "Both Pockets are of one customer: reverse it without a request.")
     require_active(payer.account_status)
     require_not_closed(pocket_of(payer, original.from_pocket_id))
     earlier = list(_requests(payee, cmd.transfer_id))
+    seen = [each for each in payee.referenced.values() if isinstance(each, ReversalRequestRow)]
+    if sum(each.requester_id == payer.customer_id and _is_open(each, ctx) for each in seen) >= OPEN_MAX:
+        raise Refused("reversal-open", f"{OPEN_MAX} requests to this payee are open already.")
     if any(each.status == ReversalStatus.REQUESTED for each in earlier):
         raise Refused("reversal-open", "A request to pay it back is open already.")
     if len(earlier) >= REQUESTS_MAX:
@@ -93,12 +99,13 @@ def require_reversal(payee: Book, payer: Book, cmd: TransferOnUs, ctx: Context) 
     `transfer-not-reversible`, `reversal-not-open`.
     """
     assert cmd.order.reverses is not None
-    original, left = _reversible(payee, payer, cmd.order.reverses, ctx=ctx)
+    original, left = _reversible(payee, payer, cmd.order.reverses)
     if (original.to_pocket_id, original.from_pocket_id) != (cmd.from_pocket_id, cmd.to_pocket_id):
         raise NotFound("There is no such transfer between these Pockets.")
     amount = cmd.amount or 0
     _require_left(amount, left)
     if payee is payer:
+        _require_recent(original, ctx)
         return None
     request = next((each for each in _requests(payee, original.transfer_id) if _is_open(each, ctx)), None)
     if request is None or request.amount != amount:
@@ -114,7 +121,7 @@ def accept_request(
         _end(payee, payer, request, ctx, status=ReversalStatus.ACCEPTED, reversed_by=transfer_id)
 
 
-def _reversible(payee: Book, payer: Book, transfer_id: UUID, *, ctx: Context) -> tuple[OnUsTransferRow, int]:
+def _reversible(payee: Book, payer: Book, transfer_id: UUID) -> tuple[OnUsTransferRow, int]:
     """Return a transfer, and the cents of it that are not paid back yet."""
     found = payer.referenced.get(transfer_id)
     if not isinstance(found, OnUsTransferRow) or found.to_pocket_id not in payee.pockets:
@@ -125,11 +132,15 @@ def _reversible(payee: Book, payer: Book, transfer_id: UUID, *, ctx: Context) ->
         raise Refused("transfer-not-reversible", "It is a reversal itself.")
     if msgspec.json.decode(found.request, type=TransferOrder).in_kind:
         raise Refused("transfer-not-reversible", "It moved bills: transfer them back in kind.")
-    if ctx.now > found.created_at + timedelta(days=ctx.terms.reversal_days):
-        raise Refused("transfer-not-reversible", f"It was made more than {ctx.terms.reversal_days} days ago.")
     seen = payee.referenced.values()
     paid_back = (each for each in seen if isinstance(each, OnUsTransferRow) and each.reverses_id == transfer_id)
     return found, found.amount - sum(each.amount for each in paid_back if each.status == TransferStatus.COMPLETED)
+
+
+def _require_recent(original: OnUsTransferRow, ctx: Context) -> None:
+    """Refuse a transfer that is too old; a request that was made in time is answered until it expires."""
+    if ctx.now > original.created_at + timedelta(days=ctx.terms.reversal_days):
+        raise Refused("transfer-not-reversible", f"It was made more than {ctx.terms.reversal_days} days ago.")
 
 
 def _require_left(amount: int, left: int) -> None:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from billfold.payments.on_us.commands import OnUsTransferRow
 from billfold.payments.on_us.reversals.commands import ReversalRequestRow
-from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.rows import Table
 
@@ -17,7 +17,9 @@ UNION ALL
 {_transfers.select} WHERE customer_id = ANY($1::uuid[]) AND reverses_id = ANY($2::uuid[])
 """
 _REQUESTS = f"""{_requests.select} WHERE customer_id = ANY($1::uuid[])
-   AND (reversal_id = ANY($2::uuid[]) OR transfer_id = ANY($2::uuid[]))"""
+   AND (reversal_id = ANY($2::uuid[]) OR transfer_id = ANY($2::uuid[])
+     OR (requester_id = ANY($1::uuid[]) AND status = 'REQUESTED'))"""
+_OPEN = f"{_requests.select} WHERE customer_id = $1 AND transfer_id = $2 AND status = 'REQUESTED'"
 get_request = _requests.get
 REQUESTS = KeysetList(
     f"""SELECT {_requests.columns()}, written_no FROM reversal_request WHERE (customer_id = $1 OR requester_id = $1)
@@ -26,6 +28,11 @@ REQUESTS = KeysetList(
     **BY_CREATION,
 )
 """The requests to a customer and of it, by whether it is the requester, and by status; None does not filter."""
+
+
+async def find_open_request(conn: Db, customer_id: UUID, transfer_id: UUID) -> ReversalRequestRow | None:
+    """Return the open request to a payee to pay a transfer back, if there is one."""
+    return next(iter(await _requests.all(conn, _OPEN, customer_id, transfer_id)), None)
 
 
 async def load_references(

@@ -14,13 +14,14 @@ _QUERIES = {
              WHERE p.record_id IS NULL OR p.amount < (
                SELECT sum(CASE s.status WHEN 'WITHDRAWN' THEN s.recovered ELSE s.amount END) FROM card_dispute s
                 WHERE s.customer_id = d.customer_id AND s.record_id = d.record_id)""",
-        "{advanced} cents are advanced, but its transactions explain {expected}": """
-            SELECT d.customer_id, d.dispute_id, d.advanced, coalesce(t.cents, 0) AS expected FROM card_dispute d
+        "{advanced} cents are advanced or written off, but its transactions explain {expected}": """
+            SELECT d.customer_id, d.dispute_id, d.advanced + coalesce(d.written_off, 0) AS advanced,
+                   coalesce(t.cents, 0) AS expected FROM card_dispute d
               LEFT JOIN (SELECT customer_id, details->>'dispute_id' AS dispute_id,
                                 sum(CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END)::bigint AS cents
                            FROM transaction WHERE type = 'GENERIC' AND details->>'dispute_id' IS NOT NULL
                           GROUP BY 1, 2) t ON t.customer_id = d.customer_id AND t.dispute_id = d.dispute_id::text
-             WHERE d.advanced <> coalesce(t.cents, 0)""",
+             WHERE d.advanced + coalesce(d.written_off, 0) <> coalesce(t.cents, 0)""",
         "nothing will decide it in time: no job is scheduled": """
             SELECT d.customer_id, d.dispute_id FROM card_dispute d
              WHERE d.status IN ('OPENED', 'PROVISIONALLY_CREDITED') AND NOT EXISTS (

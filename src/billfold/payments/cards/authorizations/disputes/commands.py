@@ -44,8 +44,9 @@ class DisputeReason(StrEnum):
 class DisputeRow(Row, frozen=True, kw_only=True):
     """A dispute of the purchase `record_id`, as stored. `document_ids` are separated by spaces.
 
-    `recovered` is what the network or the merchant has returned of its amount, `advanced` what the bank has credited
-    from its own account and not got back. `credit_due_at` and `decide_by` are the days of Regulation E.
+    `recovered` is what has been returned of its amount, `charged_back` of that by the network. `advanced` is what the
+    bank has credited provisionally and not got back, `written_off` what it bears itself of a credit that is final, None
+    before. `credit_due_at` and `decide_by` are the days of Regulation E.
     """
 
     table = "card_dispute"
@@ -65,6 +66,8 @@ class DisputeRow(Row, frozen=True, kw_only=True):
     status: DisputeStatus
     advanced: int = 0
     recovered: int = 0
+    charged_back: int = 0
+    written_off: int | None = None
     document_ids: str
     credit_due_at: datetime
     decide_by: datetime
@@ -77,17 +80,19 @@ class DisputeRow(Row, frozen=True, kw_only=True):
         return self.advanced > 0
 
 
-class RefundsSeen(msgspec.Struct, frozen=True):
-    """Refunds to the card of a purchase that seem to be its own: by its reference, or by merchant, without any."""
+class RefundSeen(msgspec.Struct, frozen=True):
+    """A refund to a card, with the authorization that its reference names; merchants often send one of their own."""
 
-    record_id: UUID
-    by_reference: int
-    unreferenced: tuple[int, ...]
+    card_id: UUID
+    amount: int
+    merchant: str
+    authorization_id: UUID | None
+    created_at: datetime
 
 
-def refunds_id_of(record_id: UUID) -> UUID:
-    """Return the id under which rules find the refunds of a purchase."""
-    return uuid5(record_id, "refunds")
+def refund_id_of(record_id: UUID) -> UUID:
+    """Return the id under which rules find a refund."""
+    return uuid5(record_id, "refund")
 
 
 class OpenDispute(Command, frozen=True, kw_only=True):

@@ -1,11 +1,16 @@
 """Disputes: what is credited provisionally, and how it is taken back. The bank never credits money twice.
 
 The credit comes from the customer's account `disputes`. What the network or the merchant returns repays it first, in
-the same journal entry; a lost dispute claws it back from the Pocket, whose shortfall becomes its overdraft.
+the same journal entry; a lost dispute claws it back from the Pocket, whose shortfall becomes its overdraft. A credit
+that is final is written off to `losses`, which a later chargeback repays.
+
+What is disputed or returned is counted per purchase, per authorization and per merchant of the card, because few
+refunds name their purchase.
 """
 
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -21,6 +26,7 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
 from billfold.payments.cards.authorizations.commands import (
+    AuthorizationRow,
     CardPaymentKind,
     CardPaymentRow,
     CardRecord,
@@ -35,13 +41,13 @@ from billfold.payments.cards.authorizations.disputes.commands import (
     DisputeRow,
     DisputeStatus,
     OpenDispute,
-    RefundsSeen,
-    refunds_id_of,
+    RefundSeen,
+    refund_id_of,
 )
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.overdraft import claw_back
+from billfold.treasury.rules.overdraft import claw_back, overdraft_of
 from billfold.treasury.rules.sweep import sweep_and_invest
 
 CREDIT_DAYS: Final = 10
@@ -73,7 +79,7 @@ def open_dispute(books: Books, cmd: OpenDispute, ctx: Context) -> Outcome:
     last = et_date(purchase.created_at) + timedelta(days=ctx.terms.dispute_days)
     if ctx.today > last:
         raise Refused("dispute-not-possible", f"It had to be disputed by {last}.")
-    left = _disputable(book, purchase, cmd.amount)
+    left = _disputable(book, purchase)
     amount = left if cmd.amount is None else cmd.amount
     if not 0 < amount <= left:
         raise Refused("dispute-not-possible", f"{max(left, 0)} cents of it are neither disputed nor returned yet.")
@@ -119,89 +125,197 @@ def decide_dispute(books: Books, cmd: DecideDispute, ctx: Context) -> Outcome:
         raise Refused("dispute-not-possible", f"The dispute is {row.status}.")
     if status not in _CREDITS:
         return _end(book, pocket, row, ctx, status=status)
-    credit = row.amount - row.recovered - row.advanced
+    is_due, is_final = cmd.status is None, status == DisputeStatus.WON
+    credit = 0 if is_due and is_final else row.amount - row.recovered - row.advanced
+    advanced = row.advanced + credit
     if credit:
         require_not_closed(pocket)
-        _begin(book, pocket, ctx)
-        posting_no = book.post(book.internal_account(AccountKind.DISPUTES), pocket.bank, credit)
-        sweep_and_invest(book, pocket, ctx, amount=credit)
-        _record(book, pocket, row, ctx, cents=credit, posting_no=posting_no, direction=Direction.CREDIT)
+    _begin(book, pocket, ctx)
+    if credit:
+        _credit(book, pocket, row, ctx, cents=credit)
+    if is_final:
+        book.post(book.internal_account(AccountKind.LOSSES), book.internal_account(AccountKind.DISPUTES), advanced)
         book.close()
-    return _change(book, row, ctx, status=status, advanced=row.advanced + credit)
+        return _change(book, row, ctx, status=status, advanced=0, written_off=advanced)
+    book.close()
+    return _change(book, row, ctx, status=status, advanced=advanced)
 
 
 def repay_credits(
     book: Book, pocket: PocketBook, cmd: CardRecord, ctx: Context, *, merchant: str, original_id: UUID | None
 ) -> int:
-    """Repay provisional credits from money that has just arrived for their purchase, in the open journal entry.
+    """Repay credits from money that has just arrived for their purchase, in the open journal entry; return the cents.
 
-    Return the cents. A chargeback names the purchase, a refund has its reference, or none and its merchant and amount.
+    A chargeback names the purchase; it alone repays what is written off.
     """
-    left, repaid = cmd.amount, 0
-    for row in _disputes(book, cmd.card_id):
-        is_own = row.record_id == original_id if original_id else _is_refunded(row, cmd, merchant)
+    if original_id is None:
+        rows, left = _refunded(book, cmd, msgspec.json.decode(merchant, type=Merchant).name, ctx)
+    else:
+        rows, left = [each for each in _disputes(book, cmd.card_id) if each.record_id == original_id], cmd.amount
+    repaid = 0
+    for row in rows:
         part = min(left, row.amount - row.recovered)
-        if not (is_own and part and (row.status in OPEN or row.advanced)):
+        is_final = original_id is not None and bool(row.written_off)
+        if not part or not (row.status in OPEN or is_final):
             continue
-        cents = min(part, row.advanced)
+        cents = min(part, row.written_off or row.advanced)
         if cents:
             pocket.inflow += cents
             pocket.outflow += cents
-            posting_no = book.post(pocket.bank, book.internal_account(AccountKind.DISPUTES), cents)
+            disputes = book.internal_account(AccountKind.DISPUTES)
+            posting_no = book.post(pocket.bank, disputes, cents)
             _record(book, pocket, row, ctx, cents=cents, posting_no=posting_no, direction=Direction.DEBIT)
-        recovered = row.recovered + part
-        status = DisputeStatus.WON if recovered == row.amount else row.status
-        _change(book, row, ctx, status=status, advanced=row.advanced - cents, recovered=recovered)
+            if is_final:
+                book.post(disputes, book.internal_account(AccountKind.LOSSES), cents)
+        changed: dict[str, Any] = {"recovered": row.recovered + part}
+        changed |= {"written_off": (row.written_off or 0) - cents} if is_final else {"advanced": row.advanced - cents}
+        if original_id is not None:
+            changed["charged_back"] = row.charged_back + part
+        status = DisputeStatus.WON if row.recovered + part == row.amount else row.status
+        _change(book, row, ctx, status=status, **changed)
         left, repaid = left - part, repaid + cents
     return repaid
 
 
 def lose_represented(book: Book, pocket: PocketBook, cmd: Represent, ctx: Context) -> None:
-    """Record that the disputes of a purchase that its merchant represents are lost, after its entry is closed."""
-    left = cmd.amount
-    for row in _disputes(book, cmd.card_id):
-        part = min(left, row.recovered)
-        if row.record_id == cmd.original_id and part:
-            _end(book, pocket, row, ctx, status=DisputeStatus.LOST, recovered=row.recovered - part)
-            left -= part
+    """Take what a merchant represents off the disputes of its purchase, after its entry is closed.
+
+    A chargeback that no dispute counted is represented first. A final credit stays with the holder: the bank bears it.
+    """
+    purchase = book.referenced[cmd.original_id]
+    rows = [each for each in _disputes(book, cmd.card_id) if each.record_id == cmd.original_id]
+    left = sum(each.charged_back for each in rows) - purchase.disputed
+    for row in rows:
+        part = min(left, row.charged_back)
+        if part <= 0:
+            continue
+        changed: dict[str, Any] = {"recovered": row.recovered - part, "charged_back": row.charged_back - part}
+        if row.written_off is not None:
+            _begin(book, pocket, ctx)
+            book.post(book.internal_account(AccountKind.LOSSES), book.internal_account(AccountKind.DISPUTES), part)
+            _credit(book, pocket, row, ctx, cents=part)
+            book.close()
+            changed["written_off"] = row.written_off + part
+        elif row.status == DisputeStatus.WON and row.recovered == part:
+            changed["status"] = DisputeStatus.LOST
+        _change(book, row, ctx, **changed)
+        left -= part
 
 
 def _due_status(book: Book, row: DisputeRow, pocket: PocketBook, ctx: Context) -> DisputeStatus | None:
-    """Return what the time requires: a credit, of all to the customer the bank's maximum, or in the end a decision."""
+    """Return what the time requires: a credit, of all to the customer the bank's maximum, or in the end a decision.
+
+    What the books leave in doubt waits for operators, and is looked at again on each business day.
+    """
     if row.status not in OPEN:
         return None
-    if ctx.now >= row.decide_by:
-        return DisputeStatus.EXPIRED if row.status == DisputeStatus.OPENED else DisputeStatus.WON
-    book.schedule(DISPUTE_JOB, row.dispute_id, row.decide_by)
-    is_due = row.status == DisputeStatus.OPENED and ctx.now >= row.credit_due_at
-    advanced = -sum(each.balance for each in book.house.values() if each.kind == AccountKind.DISPUTES)
-    is_small = row.amount - row.recovered + advanced <= ctx.terms.dispute_credit_max_cents
-    may = is_due and is_small and pocket.status != PocketStatus.CLOSED
+    is_opened, is_over, is_clear = row.status == DisputeStatus.OPENED, ctx.now >= row.decide_by, _is_clear(book, row)
+    if is_over and (is_opened or is_clear):
+        return DisputeStatus.EXPIRED if is_opened else DisputeStatus.WON
+    is_due = is_opened and ctx.now >= row.credit_due_at
+    at_stake = -sum(each.balance for each in book.house.values() if each.kind == AccountKind.DISPUTES)
+    at_stake += sum(overdraft_of(each) for each in book.pockets.values())
+    is_small = row.amount - row.recovered + at_stake <= ctx.terms.dispute_credit_max_cents
+    may = is_due and is_clear and is_small and pocket.status != PocketStatus.CLOSED
+    tomorrow = ctx.calendars.opens_at(ctx.calendars.add_fed_days(ctx.today, 1))
+    again = tomorrow if is_over else min(tomorrow, row.decide_by) if is_due and not may else row.decide_by
+    book.schedule(DISPUTE_JOB, row.dispute_id, again)
     return DisputeStatus.PROVISIONALLY_CREDITED if may else None
 
 
-def _disputable(book: Book, purchase: CardPaymentRow, requested: int | None) -> int:
-    """Return the cents of a purchase that are neither disputed nor returned."""
-    known = [each for each in _disputes(book, purchase.card_id) if each.record_id == purchase.record_id]
-    disputed = sum(each.recovered if each.status == DisputeStatus.WITHDRAWN else each.amount for each in known)
-    returned = purchase.disputed
-    seen = book.referenced.get(refunds_id_of(purchase.record_id))
-    if isinstance(seen, RefundsSeen):
-        alike = {purchase.amount, requested, *(each.amount for each in known)}
-        returned += seen.by_reference + sum(each for each in seen.unreferenced if each in alike)
-    return purchase.amount - disputed - max(returned - sum(each.recovered for each in known), 0)
+class _Payments(NamedTuple):
+    """Purchases by a card, and the refunds and disputes of them."""
+
+    purchases: list[CardPaymentRow]
+    refunds: list[RefundSeen]
+    disputes: list[DisputeRow]
+
+    @property
+    def unexplained(self) -> int:
+        """Cents returned that no dispute has counted."""
+        returned = sum(each.disputed for each in self.purchases) + sum(each.amount for each in self.refunds)
+        return max(returned - sum(each.recovered for each in self.disputes), 0)
+
+    @property
+    def left(self) -> int:
+        """Cents that are neither disputed nor returned."""
+        is_free = DisputeStatus.WITHDRAWN
+        disputed = sum(each.recovered if each.status == is_free else each.amount for each in self.disputes)
+        return sum(each.amount for each in self.purchases) - disputed - self.unexplained
 
 
-def _is_refunded(row: DisputeRow, cmd: CardRecord, merchant: str) -> bool:
-    if cmd.network_reference is not None:
-        return row.authorization_id == authorization_id_of(cmd.card_id, cmd.network_reference)
-    return row.merchant == msgspec.json.decode(merchant, type=Merchant).name and row.amount == cmd.amount
+def _payments(book: Book, card_id: UUID, merchant: str) -> _Payments:
+    """Return what a card has paid a merchant, with the refunds by it and those that name one of the purchases."""
+    seen = [each for each in book.referenced.values() if isinstance(each, CardPaymentRow | RefundSeen)]
+    bought = [each for each in seen if isinstance(each, CardPaymentRow) and each.kind == CardPaymentKind.PURCHASE]
+    purchases = [each for each in bought if each.card_id == card_id and _name_of(each) == merchant]
+    held = {each.authorization_id for each in purchases} - {None}
+    refunds = [each for each in seen if isinstance(each, RefundSeen) and each.card_id == card_id]
+    own = [each for each in refunds if each.merchant == merchant or each.authorization_id in held]
+    return _Payments(purchases, own, _of_purchases(book, purchases))
+
+
+def _disputable(book: Book, purchase: CardPaymentRow) -> int:
+    """Return the cents of a purchase that are neither disputed nor returned, as far as the books can tell."""
+    of_merchant = _payments(book, purchase.card_id, _name_of(purchase))
+    left = min(of_merchant.left, _Payments([purchase], [], _of_purchases(book, [purchase])).left)
+    if (held := purchase.authorization_id) is None:
+        return left
+    same = [each for each in of_merchant.purchases if each.authorization_id == held]
+    refunds = [each for each in of_merchant.refunds if each.authorization_id == held]
+    return min(left, _Payments(same, refunds, _of_purchases(book, same)).left)
+
+
+def _is_clear(book: Book, row: DisputeRow) -> bool:
+    """Tell whether its merchant represented nothing, and each refund since the purchase is of a known one."""
+    paid = _payments(book, row.card_id, row.merchant)
+    since = min(each.created_at for each in paid.purchases if each.record_id == row.record_id)
+    held = {each.authorization_id for each in paid.purchases} - {None}
+    is_loose = any(each.authorization_id not in held and each.created_at >= since for each in paid.refunds)
+    seen = [each for each in book.referenced.values() if isinstance(each, CardPaymentRow)]
+    is_represented = any((each.kind, each.original_id) == ("REPRESENTMENT", row.record_id) for each in seen)
+    return not (is_represented or (is_loose and paid.unexplained))
+
+
+def _refunded(book: Book, cmd: CardRecord, merchant: str, ctx: Context) -> tuple[list[DisputeRow], int]:
+    """Return the disputes that a refund may be of, and its cents that are theirs; note the refund.
+
+    Its reference decides if it names a purchase, else its merchant and exact amount; in parts, it is theirs as far as
+    no other purchase can explain it.
+    """
+    reference = cmd.network_reference
+    named = None if reference is None else authorization_id_of(cmd.card_id, reference)
+    held = book.referenced.get(named) if named else None
+    left = _payments(book, cmd.card_id, merchant).left
+    seen = RefundSeen(cmd.card_id, cmd.amount, merchant, named, ctx.now)
+    book.put(book.referenced, refund_id_of(cmd.record_id), seen)
+    rows = [each for each in _disputes(book, cmd.card_id) if each.status in OPEN]
+    if isinstance(held, AuthorizationRow) and held.cleared:
+        return [each for each in rows if each.authorization_id == named], cmd.amount
+    rows = [each for each in rows if each.merchant == merchant]
+    equal = [each for each in rows if cmd.amount in {each.amount, each.amount - each.recovered}]
+    return (equal[:1], cmd.amount) if equal else (rows, max(cmd.amount - max(left, 0), 0))
+
+
+def _name_of(purchase: CardPaymentRow) -> str:
+    return msgspec.json.decode(purchase.merchant, type=Merchant).name
 
 
 def _disputes(book: Book, card_id: UUID) -> list[DisputeRow]:
     """Return the disputes of a card, oldest first."""
     found = [each for each in book.referenced.values() if isinstance(each, DisputeRow) and each.card_id == card_id]
     return sorted(found, key=lambda each: (each.created_at, each.dispute_id))
+
+
+def _of_purchases(book: Book, purchases: Iterable[CardPaymentRow]) -> list[DisputeRow]:
+    ids = {each.record_id for each in purchases}
+    return [each for each in book.referenced.values() if isinstance(each, DisputeRow) and each.record_id in ids]
+
+
+def _credit(book: Book, pocket: PocketBook, row: DisputeRow, ctx: Context, *, cents: int) -> None:
+    posting_no = book.post(book.internal_account(AccountKind.DISPUTES), pocket.bank, cents)
+    sweep_and_invest(book, pocket, ctx, amount=cents)
+    _record(book, pocket, row, ctx, cents=cents, posting_no=posting_no, direction=Direction.CREDIT)
 
 
 def _end(book: Book, pocket: PocketBook, row: DisputeRow, ctx: Context, **changed: Any) -> Outcome:

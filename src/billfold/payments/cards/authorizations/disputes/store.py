@@ -4,30 +4,32 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.payments.cards.authorizations.commands import CardPaymentRow
-from billfold.payments.cards.authorizations.disputes.commands import DisputeRow, RefundsSeen, refunds_id_of
+from billfold.payments.cards.authorizations.commands import CardPaymentRow, authorization_id_of
+from billfold.payments.cards.authorizations.disputes.commands import DisputeRow, RefundSeen, refund_id_of
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.rows import Table
 
 _disputes, _payments = Table(DisputeRow), Table(CardPaymentRow)
-_REFERENCED = f"""{_disputes.select} WHERE customer_id = ANY($1::uuid[])
-   AND (dispute_id = ANY($2::uuid[]) OR card_id = ANY($2::uuid[]))"""
+# Cards and merchants of these purchases, and of the disputes of these cards.
+_CONCERNED = """
+SELECT customer_id, card_id, merchant FROM card_dispute
+ WHERE customer_id = ANY($1::uuid[]) AND (dispute_id = ANY($2::uuid[]) OR card_id = ANY($2::uuid[]))
+ UNION
+SELECT customer_id, card_id, merchant->>'name' FROM card_payment
+ WHERE customer_id = ANY($1::uuid[]) AND record_id = ANY($2::uuid[])
+"""
+_OF_CARDS = f"(customer_id, card_id) IN (SELECT customer_id, card_id FROM ({_CONCERNED}) c)"
+_REFERENCED = f"{_disputes.select} WHERE {_OF_CARDS}"
+_PAID = f"""{_payments.select} WHERE kind IN ('PURCHASE', 'REPRESENTMENT')
+   AND (customer_id, card_id, merchant->>'name') IN ({_CONCERNED})"""
 _OPEN = f"{_disputes.select} WHERE customer_id = ANY($1::uuid[]) AND advanced > 0"
-# A refund without a reference is of any purchase of its merchant.
-_REFUNDS = """
-SELECT p.customer_id, p.record_id,
-       coalesce(sum(r.amount) FILTER (WHERE a.details->>'issue_id' = h.network_reference), 0)::bigint,
-       coalesce(array_agg(r.amount) FILTER (WHERE a.details->>'issue_id' IS NULL
-                                              AND r.merchant->>'name' = p.merchant->>'name'), '{}')
-  FROM card_payment p
-  LEFT JOIN card_authorization h ON h.customer_id = p.customer_id AND h.authorization_id = p.authorization_id
-  JOIN card_payment r ON r.customer_id = p.customer_id AND r.card_id = p.card_id AND r.kind = 'REFUND'
-   AND r.created_at >= p.created_at
+_REFUNDS = f"""
+SELECT r.customer_id, r.record_id, r.card_id, r.amount, r.merchant->>'name', a.details->>'issue_id', r.created_at
+  FROM (SELECT customer_id, record_id, card_id, amount, merchant, created_at, pocket_id, entry_no FROM card_payment
+         WHERE kind = 'REFUND' AND {_OF_CARDS}) r
   JOIN transaction a ON a.customer_id = r.customer_id AND a.pocket_id = r.pocket_id AND a.entry_no = r.entry_no
    AND a.type = 'CARD'
- WHERE p.customer_id = ANY($1::uuid[]) AND p.record_id = ANY($2::uuid[])
- GROUP BY p.customer_id, p.record_id
 """
 _OF_ENTRY = f"{_payments.select} WHERE customer_id = $1 AND entry_no = $2 AND kind = 'PURCHASE'"
 _UNDECIDED = f"""{_disputes.select} WHERE status IN ('OPENED', 'PROVISIONALLY_CREDITED')
@@ -55,13 +57,22 @@ async def list_undecided(conn: Db, *, limit: int) -> list[DisputeRow]:
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return the disputes among these ids and of these cards, and the refunds of these purchases."""
+    """Return the disputes of the cards concerned, their refunds, and the purchases of the merchants concerned."""
     found = await _disputes.all(conn, _REFERENCED, customer_ids, ids)
+    paid = await _payments.all(conn, _PAID, customer_ids, ids)
     refunds = await conn.fetch(_REFUNDS, customer_ids, ids)
     return [
         *((each.customer_id, each.dispute_id, each) for each in found),
-        *((owner, refunds_id_of(key), RefundsSeen(key, sure, tuple(others))) for owner, key, sure, others in refunds),
+        *((each.customer_id, each.record_id, each) for each in paid),
+        *(
+            (owner, refund_id_of(key), RefundSeen(card_id, cents, name, _named(card_id, reference), at))
+            for owner, key, card_id, cents, name, reference, at in refunds
+        ),
     ]
+
+
+def _named(card_id: UUID, reference: str | None) -> UUID | None:
+    return None if reference is None else authorization_id_of(card_id, reference)
 
 
 async def load_open(
