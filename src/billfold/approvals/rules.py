@@ -260,10 +260,9 @@ def find_blocker(terms: ApprovalRequirement, able: Mapping[UUID, Role], *, appro
     if enough:
         return None
     order = " in its order" if terms.ordered else ""
-    return (
-        f"{_rule_of(terms)} requires more approvals than the team can give: "
-        f"{missing} are missing{order}, members who may give one: {len(able)}."
-    )
+    who = {0: "nobody", 1: "only one member"}.get(len(able), f"only {len(able)} members")
+    needed = "1 more is needed" if missing == 1 else f"{missing} more are needed"
+    return f"{_rule_of(terms)} requires more approvals than the team can give: {needed}{order}, and {who} may give one."
 
 
 def find_requester_blocker(role: Role | None) -> str | None:

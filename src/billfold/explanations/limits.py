@@ -13,6 +13,22 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 _RULE = "approval_rule"
+LABELS = {
+    "counterparties.customer": "New payees in a day",
+    "micro_deposits.customer": "Accounts checked by small deposits in a day",
+    "verification_tries.customer": "Tries to confirm small deposits in a day",
+    "account_links.customer": "Accounts linked at other banks in a day",
+    "application_checks.customer": "Checks of applications in a day",
+    "cards.customer": "New cards in a day",
+    "name_checks.customer": "Payees in a day whose name is not that of the account's owner",
+    "payment": "Largest payment",
+    "ach_originations.customer": "ACH payments in a day before the bank reviews them",
+}
+
+
+def label_of(limit: Limit) -> str:
+    """Return what a limit is called: that of an approval rule by the rule, another by its name."""
+    return LABELS.get(limit.name) or limit.detail.rstrip(".")
 
 
 async def explain_limits(shown: Limits, caller: Call, bank: Bank) -> Explanation:

@@ -62,6 +62,7 @@ async def test_one_passkey_approves_many_and_leaves_a_proof_of_each(customer_des
     device = await with_passkey(approver)
     path, form = await review(approver, requested)
     assert "Approve 3 transfers $6,000.00 to 1 payee, from 1 Pocket" in approver.text
+    assert "Approve 3 transfers, $6,000.00 with a passkey" in approver.text
     assert re.search(r"3 transfers, \d+ bills sold \$6,000\.00", approver.text), approver.text
     approver.page = await approver.post(path, await signed(approver, device, form))
     assert (approver.page.status_code, "3 of 3 approved" in approver.text) == (200, True), approver.text
@@ -73,6 +74,9 @@ async def test_a_request_that_has_changed_is_refused_and_the_others_are_approved
     customer_desk, customer_desks, manager, console, funded, payroll_pocket, requested
 ):
     approver, own = await console(manager), await manager.post(REQUESTS, on_us(funded, 7_00, to=payroll_pocket))
+    await approver.go(approver.home)
+    assert "Approvals 3" in approver.text
+    assert "$7.00" not in approver.text, "nobody approves what they requested"
     asker = await customer_desks(customer_desk.team.customer)
     changed = await asker.post(REQUESTS, on_us(funded, 5_00, to=payroll_pocket))
     code = await new_code(customer_desk.bank, manager.team.user_id)

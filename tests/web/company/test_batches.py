@@ -115,6 +115,7 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     here = made.partition("?")[0]
     await approver.go(here)
     assert "In this list, too" in approver.text
+    assert "Compare 1 pair" in approver.text
     assert "Approve 3 payees" in approver.text
     await approver.send(here, **await signed(approver, device, here))
     await approver.go(f"{here}?done=request-approved")

@@ -19,6 +19,7 @@ from billfold.accounts.explain.routes import (
 from billfold.accounts.explain.schemas import Explained, Explanation, Input, Row, RowKind, Step, Unit
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.explanations import routes
+from billfold.explanations.limits import LABELS
 from billfold.http.operations import Operation
 from billfold.platform.dates import format_day, format_moment
 from billfold.platform.errors import NotFound
@@ -118,7 +119,7 @@ def _outlined(found: Explanation, reader: Reader, place: str, *, depth: int, inp
     return Outline(
         place=place,
         symbol=found.symbol,
-        label=found.label,
+        label=LABELS.get(found.label, found.label),
         value=_shown(found, reader),
         words=found.words,
         steps=_steps(found, reader),

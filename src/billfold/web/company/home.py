@@ -19,6 +19,7 @@ from billfold.http.schemas import usd
 from billfold.ledger.bank import Bank
 from billfold.onboarding.agreements.store import find_unaccepted
 from billfold.platform.dates import et_date, iso_z
+from billfold.web.company.approvals.requests import list_waiting
 from billfold.web.console.charts import line_chart, maturity_ladder
 from billfold.web.console.team import Company, InCompany
 from billfold.web.done_messages import DONE
@@ -88,17 +89,19 @@ async def _value_over_time(bank: Bank, rows: Sequence[PocketRow], now: datetime)
 
 
 async def _to_do(company: Company) -> dict[str, Any]:
-    """Return what waits for somebody, what failed within a week, and whether an agreement is to be accepted."""
+    """Return what the visitor may approve, what failed within a week, and whether an agreement is to be accepted."""
     listed, now = list_transfer_requests, company.clock.now
     since = iso_z(now - _FAILED_SINCE)
     waiting, decided = await asyncio.gather(
-        company.api.get(listed, status="PENDING", limit=_RECENT),
+        list_waiting(company),
         company.api.get(listed, status="APPROVED", time_created_from=since, limit=_DECIDED),
     )
     version = company.page.server.bank.terms.agreements.in_force(et_date(now))
     found = version and await find_unaccepted(company.page.pool, company.page.user.user_id, version)
+    mine = [each for each in waiting if each.is_mine]
     return {
-        "waiting": waiting.items,
+        "waiting": mine[:_RECENT],
+        "to_approve": len(mine),
         "failed": [each for each in decided.items if each.transfer.execution_status == "REJECTED"],
         "agreement_due": found == company.customer_id,
     }

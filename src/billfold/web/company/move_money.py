@@ -28,6 +28,7 @@ from billfold.approvals.transfer_requests_routes import (
     list_transfer_requests,
     preview_transfer,
 )
+from billfold.batches.routes import get_batch
 from billfold.http.raw_request import convert, is_uuid
 from billfold.payments.wires.routes import UNVERIFIED_WIRES_FEATURE
 from billfold.platform import ids
@@ -118,7 +119,7 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
 
 
 async def read_around(company: Company, request: ShownTransferRequest) -> dict[str, Any]:
-    """Return the objects of a request: Pockets, the current counterparty, and the rule that applies."""
+    """Return the objects of a request: Pockets, the current counterparty, the rule that applies, its batch."""
     transfer = request.transfer
     details = transfer.details or {}
     to = details.get("destination_pocket_id")
@@ -128,6 +129,7 @@ async def read_around(company: Company, request: ShownTransferRequest) -> dict[s
         "to_pocket": await company.api.get(get_pocket, pocket_id=to, omit="PORTFOLIO") if to else None,
         "payee": await company.api.get(get_counterparty, counterparty_id=payee) if payee else None,
         "rule": await find_rule(company, request.approval_rule_id),
+        "batch": await company.api.get(get_batch, batch_id=request.batch_id) if request.batch_id else None,
     }
 
 

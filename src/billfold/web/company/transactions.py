@@ -1,13 +1,14 @@
 """The transactions of a company, filtered by the query; as a CSV file; one of them."""
 
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import uuid5
 
 import msgspec
 from litestar import get, post
 
+from billfold.accounts.explain.schemas import Explained
 from billfold.accounts.trades.schemas import Trade, render_trade
 from billfold.accounts.trades.store import list_of_entry
 from billfold.accounts.transactions.pages import TYPES
@@ -16,6 +17,7 @@ from billfold.accounts.transactions.schemas import AchActivity, CardActivity, On
 from billfold.accounts.transactions.store import get_transaction_row
 from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import create_transfer_request, get_transfer_request
+from billfold.explanations.routes import explain_transaction
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
 from billfold.payments.cards.authorizations.disputes.commands import DisputeReason
@@ -97,8 +99,32 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         names=await list_choices(company, [found.pocket_id]),
         request=await _request_of(company, found),
         trades=await _trades_of(company, found),
+        fee=await _fee_of(company, found),
         statement=f"{booked:%Y-%m}" if (booked.year, booked.month) < (today.year, today.month) else "",
     )
+
+
+async def _fee_of(company: Company, transaction: Any) -> dict[str, Any] | None:  # noqa: ANN401 - any variant
+    """Return the days, average base in cents, rate and explaining part of a fee on assets; None for others."""
+    if getattr(transaction, "fee_type", "") != "AUM_FEE":
+        return None
+    explained: Explained = await company.api.get(explain_transaction, transaction_id=transaction.id)
+    parts = explained.explanation.parts
+    place = next((n for n, each in enumerate(parts) if each.label == "Fee charged"), None)
+    days = parts[place].parts if place is not None else []
+    if not days:
+        return None
+    bases = [int(step.value) for day in days for step in day.steps if step.symbol == "B"]
+    rate = next(each.value for each in days[0].inputs if each.symbol == "p")
+    first, last = (each.label.removeprefix("Fee of ") for each in (days[0], days[-1]))
+    return {
+        "place": place,
+        "days": len(days),
+        "average": sum(bases) // len(bases),
+        "bps": rate,
+        "first": date.fromisoformat(first),
+        "last": date.fromisoformat(last),
+    }
 
 
 async def _request_of(company: Company, transaction: Any) -> ShownTransferRequest | None:  # noqa: ANN401 - any variant

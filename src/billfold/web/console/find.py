@@ -7,17 +7,19 @@ access or by the team's id, so nothing foreign is ever found.
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from litestar import get
 from rapidfuzz import fuzz, process, utils
 
 from billfold.accounts.counterparties.routes import get_counterparty
-from billfold.accounts.counterparties.store import list_payee_names
+from billfold.accounts.counterparties.store import list_by_ids, list_payee_names
 from billfold.accounts.customers.routes import list_customers
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.accounts.pockets.store import list_not_closed
@@ -30,7 +32,7 @@ from billfold.events.webhooks.routes import get_subscription
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.onboarding.applications.routes import get_business_application, get_individual_application
-from billfold.pages.theme import with_query
+from billfold.pages.theme import format_ending, with_query
 from billfold.platform.dates import et_date, format_day
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.servicing.search import search
@@ -84,6 +86,22 @@ class Hit(NamedTuple):
     status: str = ""
 
 
+async def _told_apart(company: Company, hits: list[Hit]) -> list[Hit]:
+    """Return hits, counterparties of one name with the ends of their accounts and their statuses."""
+    often = Counter(each.label for each in hits if each.kind == "Counterparty")
+    keys = [
+        UUID(each.path.rpartition("/")[2]) for each in hits if often[each.label] > 1 and each.kind == "Counterparty"
+    ]
+    rows = await list_by_ids(company.page.pool, company.customer_id, keys) if keys else []
+    facts = {
+        f"{company.path}/counterparties/{row.counterparty_id}": ", ".join(
+            [*([format_ending(row.account_number)] if row.account_number else []), row.status.capitalize()]
+        )
+        for row in rows
+    }
+    return [each._replace(detail=facts.get(each.path, each.detail)) for each in hits]
+
+
 @get(paths_of("/find"))
 async def find(team: InTeam) -> PageResponse:
     """Show what a text finds, in groups by kind; without one, what can be done, and the newest payments."""
@@ -109,7 +127,8 @@ async def _in_company(company: Company, text: str) -> Found:
         return await _by_id(company, text, _BY_ID), {}
     named, terms = await list_named(company), terms_of(text, et_date(company.clock.now))
     found = await asyncio.to_thread(alike, text, [each.label for each in named], limit=_SHOWN_MAX)
-    hits, pockets = [named[each] for each in found], {each.path: each.label for each in named if each.kind == "Pocket"}
+    hits = await _told_apart(company, [named[each] for each in found])
+    pockets = {each.path: each.label for each in named if each.kind == "Pocket"}
     payments, trades, requests = await asyncio.gather(
         _payments(company, text, terms, next((each.label for each in hits if each.kind == "Counterparty"), "")),
         _trades(company, terms),
@@ -265,11 +284,12 @@ async def list_named(company: Company) -> list[Hit]:
 
 
 def alike(text: str, names: Sequence[str], *, limit: int) -> list[int]:
-    """Return the positions of the names that are like a text, the most alike first."""
+    """Return the positions of the names that are like a text: words that begin with it first, then the most alike."""
     found = process.extract(
-        text, names, scorer=fuzz.WRatio, processor=utils.default_process, limit=limit, score_cutoff=_ALIKE
+        text, names, scorer=fuzz.WRatio, processor=utils.default_process, limit=None, score_cutoff=_ALIKE
     )
-    return [position for _, _, position in found]
+    begins = re.compile(rf"\b{re.escape(text)}", re.IGNORECASE).search
+    return [position for _, _, position in sorted(found, key=lambda each: not begins(each[0]))][:limit]
 
 
 async def _by_amount(partner: Partner, text: str) -> list[Hit]:

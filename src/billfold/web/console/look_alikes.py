@@ -10,8 +10,8 @@ from rapidfuzz import fuzz, process, utils
 from rapidfuzz.distance import Levenshtein
 
 from billfold.accounts.counterparties.routes import list_counterparties
-from billfold.accounts.counterparties.schemas import Counterparty
-from billfold.accounts.counterparties.store import list_payee_names
+from billfold.accounts.counterparties.schemas import Counterparty, render_counterparty
+from billfold.accounts.counterparties.store import list_by_ids, list_payee_names
 from billfold.platform.database.paging import LIMIT_MAX
 from billfold.web.console.team import Company
 
@@ -32,12 +32,15 @@ class Part(NamedTuple):
 
 
 class LookAlike(NamedTuple):
-    """A counterparty like the one that is shown: both texts in parts, and how the other one is called."""
+    """A counterparty like the one that is shown: both texts in parts, how the other is called, and both accounts."""
 
     counterparty_id: UUID | None
     own: list[Part]
     other: list[Part]
     name: str = ""
+    own_id: UUID | None = None
+    own_payee: Counterparty | None = None
+    other_payee: Counterparty | None = None
 
     @property
     def differs(self) -> bool:
@@ -49,14 +52,31 @@ async def find_look_alikes(company: Company, shown: Counterparty) -> list[LookAl
     """Return the linked counterparties of a company that are easily taken for one of them."""
     named = [each for each in await list_payee_names(company.page.pool, company.customer_id) if each[0] != shown.id]
     found = await asyncio.to_thread(like_names, shown.counterparty_name, named)
+    found = [each._replace(own_id=shown.id) for each in found]
     if shown.type != _WALLETS or not shown.wallet_address:
-        return found
+        return await _with_accounts(company, found)
     wallets = (await company.api.get(list_counterparties, type=_WALLETS, limit=LIMIT_MAX)).items
     own = shown.wallet_address
     alike = [each for each in wallets if each.status != _REMOVED and are_wallets_alike(own, each.wallet_address or "")]
+    found = [each for each in found if each.counterparty_id not in {wallet.id for wallet in alike}]
+    by_address = [
+        LookAlike(each.id, *parts_of(own, each.wallet_address), each.counterparty_name, shown.id) for each in alike
+    ]
+    return await _with_accounts(company, [*by_address, *found])
+
+
+async def _with_accounts(company: Company, found: Sequence[LookAlike]) -> list[LookAlike]:
+    """Return look-alikes with what tells the payees apart: their accounts and statuses."""
+    keys = list({key for each in found for key in (each.own_id, each.counterparty_id) if key})
+    rows = await list_by_ids(company.page.pool, company.customer_id, keys) if keys else []
+    settings = company.page.server.bank.settings
+    payees = {row.counterparty_id: render_counterparty(row, settings) for row in rows}
+
+    def payee_of(key: UUID | None) -> Counterparty | None:
+        return payees.get(key) if key else None
+
     return [
-        *(LookAlike(each.id, *parts_of(own, each.wallet_address), each.counterparty_name) for each in alike),
-        *(each for each in found if each.counterparty_id not in {wallet.id for wallet in alike}),
+        each._replace(own_payee=payee_of(each.own_id), other_payee=payee_of(each.counterparty_id)) for each in found
     ]
 
 
@@ -77,7 +97,9 @@ async def find_alike(company: Company, names: Mapping[str, UUID | None]) -> dict
     if not names:
         return {}
     named = await list_payee_names(company.page.pool, company.customer_id)
-    return await asyncio.to_thread(_like_each, dict(list(names.items())[:_COMPARED_MAX]), named)
+    found = await asyncio.to_thread(_like_each, dict(list(names.items())[:_COMPARED_MAX]), named)
+    shown = iter(await _with_accounts(company, [each for others in found.values() for each in others]))
+    return {name: [next(shown) for _ in others] for name, others in found.items()}
 
 
 def _like_each(names: Mapping[str, UUID | None], linked: Sequence[tuple[UUID, str]]) -> dict[str, list[LookAlike]]:
@@ -91,7 +113,9 @@ def _like_each(names: Mapping[str, UUID | None], linked: Sequence[tuple[UUID, st
         ]
         if others:
             found[own] = [
-                LookAlike(each, *parts_of(own, _legal(shown, own)), name="" if each else "In this list, too")
+                LookAlike(
+                    each, *parts_of(own, _legal(shown, own)), name="" if each else "In this list, too", own_id=key
+                )
                 for each, shown in others[:_SHOWN_MAX]
             ]
     return found
@@ -100,11 +124,15 @@ def _like_each(names: Mapping[str, UUID | None], linked: Sequence[tuple[UUID, st
 def each_pair_once(found: Mapping[str, Sequence[LookAlike]]) -> list[LookAlike]:
     """Return look-alikes of several names; two that are taken for each other are one pair."""
     pairs = {
-        frozenset(("".join(part.text for part in each.own), "".join(part.text for part in each.other))): each
+        frozenset((each.own_id or _whole(each.own), each.counterparty_id or _whole(each.other))): each
         for others in found.values()
         for each in others
     }
     return list(pairs.values())
+
+
+def _whole(parts: Sequence[Part]) -> str:
+    return "".join(each.text for each in parts)
 
 
 def _legal(shown: str, own: str) -> str:

@@ -28,8 +28,8 @@ from billfold.batches.schemas import ShownBatch
 from billfold.http.raw_request import is_uuid
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.platform.money import format_usd
 from billfold.team.routes import get_team_member
+from billfold.web.company.approvals.change_words import as_dollars, label_of, text_of
 from billfold.web.company.approvals.changed_policy import ChangedField, facts_of_policy, read_policy
 from billfold.web.company.approvals.signing import SignedDecision, confirm
 from billfold.web.company.move_money import find_rule, read_around
@@ -74,46 +74,27 @@ def sentence_of_change(request: AuthorizationRequest) -> str:
 
 
 def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) -> list[ChangedField]:
-    """Return every field of a change in the approved content, with its current value if known."""
+    """Return the fields that a change sets, those of something that exists only if they become others."""
     change = request.change
     if request.action == "policy.update":
         return facts_of_policy(change, before)
     inner = next((each for each in change.values() if isinstance(each, Mapping)), {})
     flat = {**{name: each for name, each in change.items() if not isinstance(each, Mapping)}, **dict(_flat(inner))}
     now = dict(_flat(before))
-    return [
-        ChangedField(_label(name), None if name not in now else _as_dollars(name, now[name]), _as_dollars(name, text))
+    fields = [
+        ChangedField(label_of(name), None if name not in now else as_dollars(name, now[name]), as_dollars(name, text))
         for name, value in flat.items()
-        if name not in _UNSHOWN and (text := _text(value)) is not None
+        if name not in _UNSHOWN and (text := text_of(value)) is not None
     ]
-
-
-def _label(name: str) -> str:
-    """Return the label of a field; that of an amount follows from its value."""
-    return name.removesuffix("_usdc").replace("_", " ").capitalize()
-
-
-def _as_dollars(name: str, text: str) -> str:
-    """Return the text of a field, cents as dollars."""
-    return format_usd(int(text)) if name.endswith("_usdc") and text and text.isdigit() else text
+    return [each for each in fields if each.before != each.after]
 
 
 def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name} {inner}", _text(each)) for inner, each in _flat(value))
+            yield from ((f"{name} {inner}", text_of(each)) for inner, each in _flat(value))
         else:
-            yield name, _text(value)
-
-
-def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "any"
-    return str(value)
+            yield name, text_of(value)
 
 
 def _name_in(name: Any) -> str:  # noqa: ANN401 - any JSON
@@ -155,15 +136,7 @@ class QueuedRequest(NamedTuple):
 async def show_approvals(company: InCompany) -> PageResponse:
     """Show the queue, oldest first."""
     sent = company.page.query.get("view", "")
-    view = View(sent) if sent in set(View) else View.MINE
-    transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=BATCH_MAX)).items
-    changes = await company.api.get(list_authorization_requests, **{"status[]": "PENDING"}, limit=BATCH_MAX)
-    names = await names_of_pockets(company, [key for each in transfers for key in pockets_of(each) if key])
-    items = [_of_transfer(company, each, names) for each in reversed(transfers)]
-    items += [_of_change(company, each) for each in reversed(changes.items)]
-    batches = await list_pending_batches(company.page.server.bank, company.customer_id, company.clock.now)
-    items += [_of_batch(company, each) for each in batches[:BATCH_MAX]]
-    items.sort(key=lambda each: each.since)
+    view, items = View(sent) if sent in set(View) else View.MINE, await list_waiting(company)
     shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
     counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
     return company.render(
@@ -171,8 +144,21 @@ async def show_approvals(company: InCompany) -> PageResponse:
         view=view,
         items=shown,
         counts=counts | {View.OTHERS: counts[View.ALL] - counts[View.MINE]},
+        to_approve=counts[View.MINE],
         decided=await _find_decided(company),
     )
+
+
+async def list_waiting(company: Company) -> list[QueuedRequest]:
+    """Return what waits for approval: transfers, changes and batches, the oldest first."""
+    transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=BATCH_MAX)).items
+    changes = await company.api.get(list_authorization_requests, **{"status[]": "PENDING"}, limit=BATCH_MAX)
+    names = await names_of_pockets(company, [key for each in transfers for key in pockets_of(each) if key])
+    items = [_of_transfer(company, each, names) for each in reversed(transfers)]
+    items += [_of_change(company, each) for each in reversed(changes.items)]
+    batches = await list_pending_batches(company.page.server.bank, company.customer_id, company.clock.now)
+    items += [_of_batch(company, each) for each in batches[:BATCH_MAX]]
+    return sorted(items, key=lambda each: each.since)
 
 
 def may_decide(company: Company, request: Waiting) -> bool:
@@ -194,6 +180,12 @@ def may_decide(company: Company, request: Waiting) -> bool:
 def pockets_of(request: ShownTransferRequest) -> tuple[Any, Any]:
     """Return the Pocket that pays, and the company's own one that is paid, if there is."""
     return request.transfer.origin_pocket_id, (request.transfer.details or {}).get("destination_pocket_id")
+
+
+def payee_of(request: ShownTransferRequest) -> UUID | None:
+    """Return the counterparty that a transfer pays, if it pays one."""
+    key = request.transfer.counterparty_id or (request.transfer.details or {}).get("destination_counterparty_id")
+    return UUID(str(key)) if key else None
 
 
 def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> QueuedRequest:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from litestar import post
 
+from billfold.accounts.counterparties.schemas import render_counterparty
+from billfold.accounts.counterparties.store import list_by_ids
 from billfold.approvals.batch_preview import BATCH_MAX, preview_batch
 from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import (
@@ -15,9 +17,10 @@ from billfold.approvals.transfer_requests_routes import (
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.platform.money import format_usd
-from billfold.web.company.approvals.requests import may_decide, pockets_of
+from billfold.web.company.approvals.requests import may_decide, payee_of, pockets_of
 from billfold.web.company.approvals.signing import SignedDecision, SignedList, confirm
 from billfold.web.console.lists import names_of_pockets
+from billfold.web.console.look_alikes import each_pair_once, find_alike
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import ticked
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
@@ -78,6 +81,9 @@ async def _review(company: Company, request_ids: Collection[str], wrong: FormErr
     effect = await preview_batch(
         page.server.bank, company.customer_id, [each.id for each in chosen], now=company.clock.now
     )
+    keys = {key: each.transfer.counterparty_name for each in chosen if (key := payee_of(each))}
+    rows = await list_by_ids(page.pool, company.customer_id, list(keys))
+    alike = await find_alike(company, {name: key for key, name in keys.items() if name})
     return company.render(
         "approve_together",
         wrong=wrong,
@@ -85,6 +91,10 @@ async def _review(company: Company, request_ids: Collection[str], wrong: FormErr
         total=format_usd(sum(each.transfer.amount.value for each in chosen)),
         payees=len({each.transfer.counterparty_id or pockets_of(each)[1] for each in chosen}),
         effect=effect,
+        accounts={row.counterparty_id: render_counterparty(row, page.server.bank.settings) for row in rows},
+        payee_of=payee_of,
+        alike=alike,
+        look_alikes=each_pair_once(alike),
         names=await names_of_pockets(company, [key for each in chosen for key in pockets_of(each) if key]),
         pockets={each.transfer.origin_pocket_id for each in chosen},
         factors=await store.get_factors(page.pool, page.user.user_id),
