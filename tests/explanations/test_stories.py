@@ -210,6 +210,7 @@ async def test_requests_counterparties_and_limits_are_explained_to_members_by_th
     assert (refused["value"], part(refused, "Approvals missing")["value"]) == ("APPROVED", "0")
     assert "INSUFFICIENT" not in str(refused["words"])
     assert amounts(part(refused, "Available then"))["H"] == 2_000_00
+    assert rows_of(await explain(viewer, "/api/v1/limits/"), "TRANSFER_REQUEST") == []  # its transfer was rejected
     # With the scopes of payments alone, the figures of the Pocket are not told.
     narrow = await customer_desks(customer, role="VIEWER", client_id="narrow", scopes=("transfers.read",))
     told = await explain(narrow, one)

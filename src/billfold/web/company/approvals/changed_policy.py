@@ -1,4 +1,4 @@
-"""A proposed policy, rule by rule beside the version in force."""
+"""A proposed policy, rule by rule, compared with the version in force."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
