@@ -22,10 +22,11 @@ from billfold.batches.schemas import (
     RowProblems,
     ShownBatch,
     ShownBatchRow,
+    payee_in,
     render_batch,
     render_row,
 )
-from billfold.batches.store import BATCHES, PARTNER_BATCHES, ROWS
+from billfold.batches.store import BATCHES, PARTNER_BATCHES, ROWS, list_first
 from billfold.batches.types import Batch, RowState
 from billfold.data_keys.keys import DataKeys
 from billfold.http.caller import Call
@@ -128,6 +129,13 @@ async def list_batches(caller: Caller | CustomerCaller, bank: Bank, wanted: Orde
 async def list_pending_batches(bank: Bank, customer_id: UUID, now: datetime) -> list[ShownBatch]:
     """Return the batches of a customer that wait for approval, oldest first."""
     return await _shown_all(bank, await BATCHES.list_pending(bank.pool, customer_id, now=now))
+
+
+async def list_first_payees(bank: Bank, customer_id: UUID, batches: Sequence[ShownBatch]) -> dict[UUID, str | None]:
+    """Return the name of the first payee of each batch of a customer."""
+    found = await list_first(bank.pool, customer_id, [each.id for each in batches])
+    key = (await bank.ports[DataKeys].load(bank.pool, {customer_id})).get(customer_id)
+    return {each.id: payee_in(found[each.id], each.kind, key) for each in batches if each.id in found}
 
 
 @get(_ONE, SIGNED, READS)

@@ -216,6 +216,15 @@ def render_row(row: BatchRow, batch: Batch, data_key: DataKey | None) -> ShownBa
     )
 
 
+def payee_in(row: BatchRow, kind: str, data_key: DataKey | None) -> str | None:
+    """Return the name of the payee of a member's row; None if it pays a Pocket or could not be read."""
+    if row.content is None:
+        return None
+    order = _counterparty_in(row, data_key) if kind == "COUNTERPARTIES" else _order_in(row.content, data_key)
+    name: str | None = order["counterparty_name"]
+    return name
+
+
 def _counterparty_in(row: BatchRow, data_key: DataKey | None) -> dict[str, Any]:
     """Return the fields of a row that adds a counterparty."""
     assert row.content is not None

@@ -56,6 +56,9 @@ _WAITING = f"""
 SELECT {_COLUMNS} FROM batch_row
  WHERE customer_id = $1 AND batch_id = $2 AND state = 'WAITING' ORDER BY row_no LIMIT $3
 """
+_FIRST = f"""
+SELECT batch_id, {_COLUMNS} FROM batch_row WHERE customer_id = $1 AND batch_id = ANY($2::uuid[]) AND row_no = 1
+"""
 _RESULTS = """
 UPDATE batch_row b SET state = CASE WHEN r.problem IS NULL THEN 'COMPLETED' ELSE 'FAILED' END, problem = r.problem
   FROM unnest($3::int[], $4::json[]) AS r(row_no, problem)
@@ -70,7 +73,7 @@ SELECT r.object_id, r.content_hash, r.problem
 """
 
 
-def _read_row(row: Record) -> BatchRow:
+def _read_row(row: Record | dict[str, Any]) -> BatchRow:
     columns = dict(row)
     for name in ("terms", "problem"):
         columns[name] = None if columns[name] is None else msgspec.json.decode(columns[name])
@@ -112,6 +115,12 @@ async def insert_rows(conn: Connection, customer_id: UUID, batch_id: UUID, rows:
 async def list_waiting(conn: Db, customer_id: UUID, batch_id: UUID, *, limit: int) -> list[BatchRow]:
     """Return the first rows that have no result."""
     return [_read_row(row) for row in await conn.fetch(_WAITING, customer_id, batch_id, limit)]
+
+
+async def list_first(conn: Db, customer_id: UUID, batch_ids: Sequence[UUID]) -> dict[UUID, BatchRow]:
+    """Return the first row of each batch."""
+    found = [dict(each) for each in await conn.fetch(_FIRST, customer_id, batch_ids)]
+    return {each.pop("batch_id"): _read_row(each) for each in found}
 
 
 async def record_results(conn: Db, batch: Batch, results: Sequence[RowResult]) -> None:

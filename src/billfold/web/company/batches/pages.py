@@ -10,7 +10,14 @@ from litestar import Response, get, post
 from billfold.accounts.counterparties.requests import render_counterparties
 from billfold.accounts.counterparties.store import list_by_ids
 from billfold.batches.preview import preview_waiting
-from billfold.batches.routes import cancel_batch, decide_batch, get_batch, list_batch_rows, list_batches
+from billfold.batches.routes import (
+    cancel_batch,
+    decide_batch,
+    get_batch,
+    list_batch_rows,
+    list_batches,
+    list_first_payees,
+)
 from billfold.batches.schemas import ShownBatchRow
 from billfold.batches.types import RowState
 from billfold.identity.users import store
@@ -34,10 +41,7 @@ _COLUMNS: Final = ("row", "to", "type", "amount_usd", "state", "problem", "descr
 async def show_batches(company: InCompany) -> PageResponse:
     """Show the batches, the newest first."""
     listing = await read_listing(company, list_batches, {}, limit=_PAGE)
-    first: dict[UUID, str | None] = {}
-    for each in listing.rows.items:
-        (row,) = (await company.api.get(list_batch_rows, batch_id=each.id, limit=1)).items
-        first[each.id] = row.counterparty_name
+    first = await list_first_payees(company.page.server.bank, company.customer_id, listing.rows.items)
     return company.render("batches", listing=listing, first=first)
 
 
