@@ -80,6 +80,14 @@ async def test_console_filters_are_in_the_url_and_the_csv_has_the_same_rows(
     file = await browser.go(unescape(first_match(r'href="([^"]+csv[^"]+)"', browser.page.text)))
     rows = list(csv.DictReader(file.text.splitlines()))
     assert [(each["Type"], each["Date"]) for each in rows] == [("FEE", "2025-07-01")]
+    await browser.go(address)
+    await browser.go(first_match(r'href="(/companies/[^"?]+/transactions/[^"]+)"', browser.page.text))
+    assert "basis points a year Average daily value $" in browser.text
+    assert "?part=" in first_match(r'class="explained" href="([^"]+)"', browser.page.text)
+    await browser.go(f"{browser.home}/limits")
+    assert "Other limits" in browser.text
+    assert "New payees in a day" in browser.text
+    assert ".customer" not in browser.text
     await browser.go(f"{browser.home}/transactions?amount_from=249,999.99&amount_to=$250000")
     assert "+$250,000.00" in browser.text
     assert "AUM fee" not in browser.text
