@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import billfold
-from billfold.platform.problems import ACCESS, PROBLEMS, REQUESTS, SANDBOX, STATES, TRANSFERS
+from billfold.platform.problems import ACCESS, PROBLEMS, REQUESTS, RETURNS, SANDBOX, STATES, TRANSFERS
 
 _RAISED = re.compile(r"(?:Refused\(|super\(\).__init__\(|\bcode(?:: str)? = )\s*\"([a-z]+(?:-[a-z]+)+)\"")
 
@@ -36,4 +36,4 @@ def test_raised_problem_codes_equal_registered_codes():
 
 
 def test_problem_codes_are_unique():
-    assert len(PROBLEMS) == sum(map(len, (ACCESS, REQUESTS, SANDBOX, STATES, TRANSFERS)))
+    assert len(PROBLEMS) == sum(map(len, (ACCESS, REQUESTS, RETURNS, SANDBOX, STATES, TRANSFERS)))

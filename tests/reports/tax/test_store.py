@@ -91,7 +91,7 @@ async def test_a_customer_with_inconsistent_trades_is_reported_and_the_others_ge
     await write_irs_file(bank, 2022, earlier := io.BytesIO())
     assert (last_year.getvalue()[5:6], earlier.getvalue()[5:6]) == (b" ", b"P")
     async with bank.pool.acquire() as conn:
-        assert f"tax forms 2023 {broken.key[0]}" in (await failed_work(conn)).found
+        assert f"tax forms 2023 {broken.key[0]}" in (await failed_work(conn)).detail
         await owner.execute(damage, broken.key[0], -1)
         assert await make_year(bank, 2023) == (made, 0)
         assert (await failed_work(conn)).found == "nothing fails"

@@ -12,7 +12,7 @@ async def test_the_audit_log_is_filtered_and_downloaded(console, customer_desk, 
     await browser.go(path)
     assert "Anna Lind created the Pocket Reserve" in browser.text
     assert "Time (Eastern)" in browser.text
-    assert re.search(r"Time \(Eastern\) \w{3} \d+, \d{4} .*? \d+:\d\d [AP]M E[SD]T", browser.text)
+    assert re.search(r"\d+:\d\d [AP]M ET", browser.text)
     own = first_match(r'<option value="([^"]{36})"', browser.page.text)
     lines = (await browser.http.get(f"{csv}?member={own}")).text.splitlines()
     await browser.go(f"{path}?member={own}&from=2020-01-01")

@@ -93,8 +93,8 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer), "NEW_COUNTERPARTY")
     maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
     device, path = await with_passkey(approver), f"{maker.home}/counterparties/import"
-    table = "Vendor,Bank routing number,Account #,Type,Hue\n"
-    table += (
+    table = (
+        "Vendor,Bank routing number,Account #,Type,Hue\n"
         "Acme Cleaning,021000021,44100277,checking,blue\nAcme Cleanlng,021000022,1,\n<b>Wren,121000358,7712,other\n"
     )
     await maker.go(path)
