@@ -21,11 +21,9 @@ from billfold.batches.types import (
     BatchMode,
     BatchRow,
     BatchStatus,
-    CounterpartyType,
     NewCounterparty,
     RowProblem,
     RowState,
-    RowType,
     TransferRow,
 )
 from billfold.data_keys.keys import DataKey, PartyField
@@ -117,16 +115,17 @@ class ShownBatch(msgspec.Struct, kw_only=True):
 class ShownBatchRow(msgspec.Struct, kw_only=True):
     """A row: what it orders, null if it could not be read, and its result.
 
-    `transfer_id` is the id of the transfer or wire, and in the Customer API of the transfer request. `problem` says why
-    the row was not carried out. `wire_instructions` are shown to members, who approve them. Of a counterparty
-    `counterparty` is what it adds, and `counterparty_id` its id once it is added.
+    `type` is that of a transfer, or of a counterparty. `transfer_id` is the id of the transfer or wire, and in the
+    Customer API of the transfer request. `problem` says why the row was not carried out. `wire_instructions` are shown
+    to members, who approve them. Of a counterparty `counterparty` is what it adds, and `counterparty_id` its id once
+    it is added.
     """
 
     number: int
     idempotency_key: str | None
     state: RowState
     transfer_id: UUID | None
-    type: Literal[RowType, CounterpartyType] | None
+    type: str | None
     from_pocket_id: UUID | None
     to_pocket_id: UUID | None
     counterparty_id: UUID | None
