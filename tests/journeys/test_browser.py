@@ -335,7 +335,7 @@ async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_
     await ada.go(f"{sandbox_site.home}/move-money", "move money")
     await ada.page.locator("#to").select_option(value=f"pocket:{sandbox_site.box.pocket_ids[1]}")
     await request_transfer(ada, sandbox_site)
-    await approve(sandbox_site.bo, sandbox_site, "Invoice 1001")
+    await approve(sandbox_site.bo, sandbox_site, "Operating reserve to ")
     await ada.go(sandbox_site.home, "home")
     assert await ada.text() != before
     await ada.go("/sandbox", "control room")
