@@ -146,8 +146,8 @@ async def test_jobs_of_an_unknown_kind_are_reported_and_run_by_the_release_that_
     async with bank.pool.acquire() as conn:
         found = await failed_work(conn)
         gauges = {each.gauge.name: each.values for each in await measure(conn, wall_now())}
-    assert "newer" in found.found
-    assert "2 jobs are due since" in found.found
+    assert "newer" in found.detail
+    assert "2 jobs are due since" in found.detail
     assert (["jobs of an unknown kind"], 1) in gauges["billfold_work_put_aside"]
     bank.job_runners = {"known": run, "newer": run}
     await worker.work_once()
