@@ -290,11 +290,18 @@ async def test_a_payment_back_to_another_customer_counts_and_is_decided_like_oth
     made = await paid(world, payer, payee, 1_000_00)
     own = await paid(world, payee, second := await world.pocket(payee.customer), 200_00)
     admin, other = [await customer_desks(payee.customer, role="ADMIN") for _ in range(2)]
-    payer_desk, ask_back = await customer_desks(payer.customer), f"/api/v1/transfers/on-us/{made}/reversal-requests/"
-    await payer_desk.post(ask_back, {"amount_usdc": 100_00})
+    large = await paid(world, payer, payee, 400_00)
+    payer_desk = await customer_desks(payer.customer)
+
+    async def ask_back(transfer_id, cents):
+        path = f"/api/v1/transfers/on-us/{transfer_id}/reversal-requests/"
+        await payer_desk.post(path, {"amount_usdc": cents})
+
+    await ask_back(made, 100_00)
     waiting, executed = [await asked(admin, back(made, payee, 100_00)) for _ in range(2)]
     await decide(other, executed)
-    await payer_desk.post(ask_back, {"amount_usdc": 100_00})
+    await ask_back(made, 100_00)
+    await ask_back(large, 300_01)
     rules = (
         refuse("day", "used.today_cents + payment.amount_cents > 50000"),
         refuse("payer", "used.payee_month_cents > 25000"),
@@ -304,14 +311,15 @@ async def test_a_payment_back_to_another_customer_counts_and_is_decided_like_oth
     tried = await admin.post(f"{POLICY}backtests/", {"document": document(*rules)}, status=200)
     assert [each["tried"]["rule"] for each in tried["items"]] == ["back", "back"]
     await in_force(admin, other, *rules)
-    await not_paid(admin, back(made, payee, 300_01), by="day")
+    await not_paid(admin, back(large, payee, 300_01), by="day")
     within = await asked(admin, back(own, second, 50_00))
     assert within["policy_rule"] is None
     shown = await admin.post(f"{REQUESTS}preview/", back(made, payee, 100_00), status=200)
     assert shown["approval"]["policy_rule"] == "back"
     assert (await decide(other, waiting))["transfer"]["execution_status"] == "COMPLETED"
+    await ask_back(made, 60_00)
     assert (await asked(admin, back(made, payee, 60_00)))["policy_rule"] == "back"
-    await not_paid(admin, back(made, payee, 1), by="payer")
+    await not_paid(admin, back(made, payee, 60_00), by="payer")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ async def test_many_transfers_are_approved_on_a_phone_with_one_code(sandbox_site
         await bo.page.evaluate("top => scrollTo(0, top)", scrolled)
         assert await is_in_reach(button), scrolled
     await bo.fill(Code_from_your_authenticator_app=bo.app.code())
-    await bo.press("Approve 4 transfers", "approved together")
+    await bo.press("Approve 4 transfers, $1,000.00", "approved together")
     assert "4 of 4 approved" in await bo.text()
 
 
@@ -87,7 +87,7 @@ async def test_many_transfers_are_approved_on_a_desk_with_one_passkey(sandbox_si
     await ada.look("account with a passkey")
     await request_transfers(sandbox_site, 2)
     await review_all(ada, sandbox_site, 2)
-    await ada.press("Approve 2 transfers with a passkey", "approved with a passkey")
+    await ada.press("Approve 2 transfers, $300.00 with a passkey", "approved with a passkey")
     assert "2 of 2 approved" in await ada.text()
 
 
