@@ -94,7 +94,7 @@ async def test_a_batch_adds_counterparties_as_single_ones_and_says_why_not(custo
     first, second, third, fourth = await rows_of(customer_desk, made)
     shown = await customer_desk.get(f"{PAYEES}{first['counterparty_id']}/")
     assert (shown["counterparty_name"], shown["verification"]["type"]) == ("Acme Cleaning LLC", "incoming_wire")
-    assert (first["type"], first["transfer_id"], first["counterparty"]["details"]["identifier"]) == (
+    assert (first["counterparty_type"], first["transfer_id"], first["counterparty"]["details"]["identifier"]) == (
         "wire",
         None,
         ACME["identifier"],

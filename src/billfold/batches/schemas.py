@@ -21,9 +21,11 @@ from billfold.batches.types import (
     BatchMode,
     BatchRow,
     BatchStatus,
+    CounterpartyType,
     NewCounterparty,
     RowProblem,
     RowState,
+    RowType,
     TransferRow,
 )
 from billfold.data_keys.keys import DataKey, PartyField
@@ -115,9 +117,9 @@ class ShownBatch(msgspec.Struct, kw_only=True):
 class ShownBatchRow(msgspec.Struct, kw_only=True):
     """A row: what it orders, null if it could not be read, and its result.
 
-    `type` is that of a transfer, or of a counterparty. `transfer_id` is the id of the transfer or wire, and in the
-    Customer API of the transfer request. `problem` says why the row was not carried out. `wire_instructions` are shown
-    to members, who approve them. Of a counterparty `counterparty` is what it adds, and `counterparty_id` its id once
+    `transfer_id` is the id of the transfer or wire, and in the Customer API of the transfer request. `problem` says why
+    the row was not carried out. `wire_instructions` are shown to members, who approve them. Of a counterparty
+    `counterparty` is what it adds, with its `counterparty_type` in place of `type`, and `counterparty_id` its id once
     it is added.
     """
 
@@ -125,7 +127,8 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     idempotency_key: str | None
     state: RowState
     transfer_id: UUID | None
-    type: str | None
+    type: RowType | None
+    counterparty_type: CounterpartyType | None
     from_pocket_id: UUID | None
     to_pocket_id: UUID | None
     counterparty_id: UUID | None
@@ -196,7 +199,7 @@ def render_row(row: BatchRow, batch: Batch, data_key: DataKey | None) -> ShownBa
             order = _counterparty_in(row, data_key)
         elif not of_partner:
             order = _order_in(row.content, data_key)
-    names = ("type", "from_pocket_id", "to_pocket_id", "counterparty_id", "counterparty_name")
+    names = ("type", "counterparty_type", "from_pocket_id", "to_pocket_id", "counterparty_id", "counterparty_name")
     texts = ("description", "end_to_end_identification")
     instructions = None if of_partner else order.get("wire_instructions")
     return msgspec.convert(
@@ -231,7 +234,7 @@ def _counterparty_in(row: BatchRow, data_key: DataKey | None) -> dict[str, Any]:
     # Not the match with the name of the owner: rows would tell it without the limit of a single counterparty.
     names = ("display_name", "verification", "details")
     return {
-        "type": added["type"],
+        "counterparty_type": added["type"],
         "counterparty_name": format_name(added["counterparty_name"]),
         "counterparty_id": row.object_id if row.state == "COMPLETED" else None,
         "counterparty": {name: added[name] for name in names if added.get(name) is not None},

@@ -150,4 +150,4 @@ def _cells(row: ShownBatchRow, pockets: Mapping[str, str]) -> tuple[object, ...]
     to, problem = row.counterparty_name or pockets.get(str(row.to_pocket_id)), row.problem and row.problem.detail
     amount, made = row.amount and Decimal(row.amount.value) / 100, row.transfer_id or row.counterparty_id
     texts = (row.description, row.end_to_end_identification, row.idempotency_key)
-    return (row.number, to, row.type, amount, row.state, problem, *texts, made)
+    return (row.number, to, row.type or row.counterparty_type, amount, row.state, problem, *texts, made)
