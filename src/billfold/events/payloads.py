@@ -1,4 +1,4 @@
-"""Payloads of events about policies, and about money that is asked back."""
+"""Payloads of events about policies, disputes and reversals."""
 
 from typing import Annotated
 from uuid import UUID

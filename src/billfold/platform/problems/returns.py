@@ -1,4 +1,4 @@
-"""Problems of money that is asked back: reversals of transfers, disputes of card payments."""
+"""Problems of reversals of on-us transfers, and of disputes of card payments."""
 
 from billfold.platform.errors import Problem
 

@@ -182,7 +182,7 @@ class Settings(ReconciliationSettings):
     dispute_credit_max_cents: int = setting(
         kinds.integer(0, 1_000_000_00, "cents"), "What a customer is credited without operators.", 2_500_00
     )
-    reversal_days: int = setting(kinds.integer(1, 730, "days"), "How long an on-us transfer can be asked back.", 60)
+    reversal_days: int = setting(kinds.integer(1, 730, "days"), "How long an on-us transfer can be reversed.", 60)
     reversal_request_days: int = setting(kinds.integer(1, 90, "days"), "Banking days to answer such a request.", 10)
     crypto_signer: str | None = setting(
         kinds.ADAPTER,

@@ -79,7 +79,7 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
     wire = await get_wire(company.page.pool, found.customer_id, wire_id) if wire_id else None
     is_payment = wire is not None and (wire.wire_type, wire.direction) == (WireType.PAYMENT, WireDirection.OUTGOING)
     may_undo = company.may(_UNDOES) and found.direction == "DEBIT"
-    asked = await _request_to_pay_back(company, found) if company.may(_UNDOES) else None
+    reversal = await _reversal_request_of(company, found) if company.may(_UNDOES) else None
     booked, today = et_date(found.time_booked), et_date(company.clock.now)
     return company.render(
         "transaction",
@@ -94,7 +94,7 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         transaction=found,
         kind=found.__struct_config__.tag,
         facts=_facts(found),
-        asked_back=None if asked is None else render_reversal(asked, company.customer_id),
+        reversal_request=None if reversal is None else render_reversal(reversal, company.customer_id),
         waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
         names=await list_choices(company, [found.pocket_id]),
         request=await _request_of(company, found),
@@ -162,8 +162,8 @@ async def undo(company: InCompany, transaction_id: str) -> PageResponse:
     elif isinstance(found, OnUsActivity) and found.direction == "CREDIT":
         done = await _answer(company, found)
     elif isinstance(found, OnUsActivity):
-        asked, done = {"reason": reason}, "reversal-requested"
-        await company.api.send(create_reversal_request, asked, key=key, transfer_id=found.on_us_transfer_id)
+        body, done = {"reason": reason}, "reversal-requested"
+        await company.api.send(create_reversal_request, body, key=key, transfer_id=found.on_us_transfer_id)
     elif isinstance(found, CardActivity):
         disputed = {"pocket_id": str(found.pocket_id), "transaction_id": str(found.id), "reason": reason}
         done = "card-disputed"
@@ -173,7 +173,7 @@ async def undo(company: InCompany, transaction_id: str) -> PageResponse:
     return redirect(f"{company.path}/transactions/{found.id}", done=done)
 
 
-async def _request_to_pay_back(company: Company, transaction: Any) -> ReversalRequestRow | None:  # noqa: ANN401 - any variant
+async def _reversal_request_of(company: Company, transaction: Any) -> ReversalRequestRow | None:  # noqa: ANN401 - any variant
     """Return the open request of its payer to pay a transaction back."""
     if not isinstance(transaction, OnUsActivity) or transaction.direction != "CREDIT":
         return None
@@ -182,18 +182,18 @@ async def _request_to_pay_back(company: Company, transaction: Any) -> ReversalRe
 
 async def _answer(company: Company, transaction: OnUsActivity) -> str:
     """Decline to pay a transaction back, or request the transfer that does; return what is done."""
-    asked, key = await _request_to_pay_back(company, transaction), company.page.form_key
-    if asked is None:
-        raise NotFound("Nobody asks for it back.")
+    reversal, key = await _reversal_request_of(company, transaction), company.page.form_key
+    if reversal is None:
+        raise NotFound("Nobody requests it back.")
     if company.page.form.get("answer") != "pay":
-        await company.api.send(decline_reversal_request, key=key, reversal_id=asked.reversal_id)
+        await company.api.send(decline_reversal_request, key=key, reversal_id=reversal.reversal_id)
         return "reversal-declined"
     transfer = {
-        "id": str(uuid5(asked.reversal_id, key)),
+        "id": str(uuid5(reversal.reversal_id, key)),
         "type": "ON_US",
-        "details": {"type": "REVERSAL", "transfer_id": str(asked.transfer_id)},
+        "details": {"type": "REVERSAL", "transfer_id": str(reversal.transfer_id)},
         "origin_pocket_id": str(transaction.pocket_id),
-        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": asked.amount},
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": reversal.amount},
     }
     await company.api.send(create_transfer_request, {"transfer": transfer, "reviewers": []}, key=key)
     return "transfer-requested"

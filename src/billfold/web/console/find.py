@@ -86,7 +86,7 @@ class Hit(NamedTuple):
     status: str = ""
 
 
-async def _told_apart(company: Company, hits: list[Hit]) -> list[Hit]:
+async def _disambiguate(company: Company, hits: list[Hit]) -> list[Hit]:
     """Return hits, counterparties of one name with the ends of their accounts and their statuses."""
     often = Counter(each.label for each in hits if each.kind == "Counterparty")
     keys = [
@@ -127,7 +127,7 @@ async def _in_company(company: Company, text: str) -> Found:
         return await _by_id(company, text, _BY_ID), {}
     named, terms = await list_named(company), terms_of(text, et_date(company.clock.now))
     found = await asyncio.to_thread(alike, text, [each.label for each in named], limit=_SHOWN_MAX)
-    hits = await _told_apart(company, [named[each] for each in found])
+    hits = await _disambiguate(company, [named[each] for each in found])
     pockets = {each.path: each.label for each in named if each.kind == "Pocket"}
     payments, trades, requests = await asyncio.gather(
         _payments(company, text, terms, next((each.label for each in hits if each.kind == "Counterparty"), "")),
