@@ -1,6 +1,6 @@
 """The wheel as a bank installs it: in an empty environment it has every package that it imports, and its services run.
 
-BILLFOLD_WHEELS is a folder in which `make wheel` has built what is to be tested. BILLFOLD_WHEEL_SECONDS is how long
+WHEELS is a folder in which `make wheel` has built what is to be tested. WHEEL_SECONDS is how long
 each service runs once it is ready; the standing tests keep it short.
 """
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 CONSTRAINTS = ROOT / "src/billfold/constraints.txt"
 IMAGE = "image"
 START_SECONDS, STOP_SECONDS = 90, 30
-RUN_SECONDS = float(os.environ.get("BILLFOLD_WHEEL_SECONDS", "3"))
+RUN_SECONDS = float(os.environ.get("WHEEL_SECONDS", "3"))
 LOCAL_CHAIN = {"billfold.sandbox.chain.local_chain"}
 IMPORT_ALL = """
 import importlib, pkgutil, billfold
@@ -46,7 +46,7 @@ for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The products of `make wheel`: the wheels of bank and client, and the requirements of the image."""
-    if built := os.environ.get("BILLFOLD_WHEELS"):
+    if built := os.environ.get("WHEELS"):
         folder = Path(built)
     else:
         folder = tmp_path_factory.mktemp("wheel")
