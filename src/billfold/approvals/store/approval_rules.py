@@ -67,7 +67,7 @@ def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[R
 
 
 _LIST = """
-SELECT r.*, (SELECT max(p.version) FROM policy p WHERE p.customer_id = c.customer_id) AS policy_version
+SELECT r.*, (SELECT max(p.version) FROM policy p WHERE p.customer_id = $1) AS policy_version
   FROM customer c LEFT JOIN approval_rule r ON r.customer_id = c.customer_id
  WHERE c.customer_id = $1 ORDER BY r.created_at, r.written_no
 """
