@@ -23,6 +23,8 @@ REFUSED = {
     "billfold.ledger.engine.load_books": "a cluster locks by shard, with another statement",
     "billfold.servicing.lists": "the newest of each partner by an index, then the newest of those",
 }
+UNUSED = {"billfold.accounts.explain.store:_trades", "billfold.accounts.explain.store:_money"}
+"""Tables that are only read have an INSERT of their own, which nobody runs."""
 MOMENT = datetime(2026, 6, 2, tzinfo=UTC)
 VALUES = {
     **dict.fromkeys(("int2", "int4", "int8", "numeric"), 1),
@@ -77,31 +79,35 @@ def texts_of(value, depth=4):
 @needs_cluster
 async def test_a_cluster_plans_every_statement(conn):
     customers = [row["id"] for row in await conn.fetch(CUSTOMERS)]
-    planned, refused = 0, []
+    texts = ("x", "{{{},{}}}".format(*customers), "{1,2}", "{}", "1:2:")  # lists of ids are sent as one text
+    meaningless, refused = set(), []
     for text, where in statements().items():
         try:
             statement = await conn.prepare(text)
         except asyncpg.PostgresError:
             continue  # part of a statement, or one for another database
-        values = [value_of(each, customers) for each in statement.get_parameters()]
-        transaction = conn.transaction()
-        await transaction.start()
-        try:
-            await conn.fetch(f"EXPLAIN {text}", *values)
-            planned += 1
-        except asyncpg.FeatureNotSupportedError as error:
-            if where.partition(":")[0] not in REFUSED:
-                refused.append(f"{where}: {error}")
-        except asyncpg.PostgresError:
-            pass  # a value of no meaning
-        await transaction.rollback()
+        parameters = statement.get_parameters()
+        for values in ([value_of(each, customers, list_text) for each in parameters] for list_text in texts):
+            try:
+                async with conn.transaction():
+                    await conn.fetch(f"EXPLAIN {text}", *values)
+            except asyncpg.FeatureNotSupportedError as error:
+                if where.partition(":")[0] not in REFUSED:
+                    refused.append(f"{where}: {error}")
+            except asyncpg.PostgresError:
+                continue
+            break
+        else:
+            meaningless.add(where)
     assert not refused
-    assert planned > 900
+    assert meaningless == UNUSED
 
 
-def value_of(parameter, customers):
+def value_of(parameter, customers, list_text):
     name = parameter.name.removeprefix("_").removesuffix("[]")
     is_array = name != parameter.name
+    if name == "text" and not is_array:
+        return list_text
     if name == "uuid":
         return customers if is_array else customers[0]
     value = VALUES.get(name)

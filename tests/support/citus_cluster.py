@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from billfold.migrations.distribution import SETTINGS, distribute
+from billfold.platform.database.connection import ensure_login
+from billfold.platform.database.pool import APP_ROLE
 
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
 _END_SESSIONS = """
@@ -22,6 +24,8 @@ class Cluster:
         self.data_dir = data_dir
         data_dir.mkdir(parents=True, exist_ok=True)
         self._nodes = asyncio.run(_nodes_of(url))
+        for node in reversed(range(len(self._nodes))):
+            asyncio.run(ensure_login(self.dsn_for("postgres", node=node), APP_ROLE))
 
     @property
     def dsn(self) -> str:

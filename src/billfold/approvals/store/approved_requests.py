@@ -34,10 +34,9 @@ WITH q AS MATERIALIZED (
    UNION ALL
   SELECT request_id FROM q JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
    WHERE q.type NOT IN ('WIRE', 'USDC')
-)
+), governed AS MATERIALIZED (SELECT customer_id FROM q JOIN policy p USING (customer_id))
 SELECT customer_id, request_id, content, 'unverified_wires' = ANY(customer_features(customer_id)),
-       EXISTS (SELECT 1 FROM policy p WHERE p.customer_id = q.customer_id),
-       EXISTS (SELECT 1 FROM done WHERE done.request_id = q.request_id)
+       customer_id IN (SELECT customer_id FROM governed), request_id IN (SELECT request_id FROM done)
   FROM q
 """
 
