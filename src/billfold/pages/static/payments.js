@@ -149,10 +149,12 @@ for (const form of document.querySelectorAll("[data-leaves]")) {
 // The bank of a routing number is said as soon as the number is complete.
 for (const input of document.querySelectorAll("[data-names-bank]")) {
   const place = Object.assign(document.createElement("p"), { className: "hint" }), bank = input.form.querySelector("[name=institution_name]");
+  const usual = document.getElementById(`${input.id}-hint`);
   place.setAttribute("role", "status");
-  input.after(place);
+  (usual || input).after(place);
   const ask = async () => {
     place.textContent = "";
+    if (usual) usual.hidden = false;
     if (!/^\d{9}$/.test(input.value.trim())) return;
     const sent = new FormData(input.form), number = input.value.trim();
     try {
@@ -160,6 +162,7 @@ for (const input of document.querySelectorAll("[data-names-bank]")) {
       if (!answer.ok || answer.redirected || input.value.trim() !== number) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html"), said = page.querySelector("#bank-of-number");
       place.textContent = said ? said.textContent : "";
+      if (usual) usual.hidden = Boolean(place.textContent);
       if (said?.dataset.bank && bank && !bank.value) bank.value = said.dataset.bank;
     } catch { /* The bank can be typed. */ }
   };

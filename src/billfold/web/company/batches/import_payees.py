@@ -19,6 +19,7 @@ from billfold.web.company.batches.tables import (
     corrected,
     ignored_in,
     read_table,
+    sent_table,
     with_problems,
 )
 from billfold.web.company.counterparties import BODIES, KINDS, SCOPE
@@ -80,7 +81,7 @@ async def show_import(company: InCompany) -> PageResponse:
 async def import_payees(company: InCompany) -> PageResponse:
     """Preview a table, add its payees, or go back to the form."""
     company.require(SCOPE)
-    form, table = company.page.form, company.page.form.get("table", "")
+    form, table = company.page.form, sent_table(company.page.form)
     if form.get("step") == "change":
         return await _form(company, form)
     try:

@@ -15,7 +15,7 @@ from billfold.web.company.payees import why_not_payable
 from billfold.web.console.team import Company
 
 _PAGE: Final = 100
-_ALIKE, _SHOWN_MAX, COMPARED_MAX = 70, 3, 50
+_ALIKE, _WORSE_MAX, _SHOWN_MAX, _COMPARED_MAX = 70, 10, 3, 50
 _WALLET = "USDC wallet: it is paid by a single transfer, not in a batch."
 
 
@@ -61,7 +61,7 @@ class Payees:
     async def like(self, texts: Collection[str]) -> dict[str, list[Payee]]:
         """Return the payees that can be paid and whose names are the most like each text; of many, the first."""
         payable = {each.key: each for named in self._named.values() for each in named if not each.why}
-        return await asyncio.to_thread(_nearest, list(dict.fromkeys(texts))[:COMPARED_MAX], list(payable.values()))
+        return await asyncio.to_thread(_nearest, list(dict.fromkeys(texts))[:_COMPARED_MAX], list(payable.values()))
 
 
 def spelled(name: str) -> str:
@@ -76,7 +76,7 @@ def _nearest(texts: Sequence[str], payees: Sequence[Payee]) -> dict[str, list[Pa
         near = process.extract(
             utils.default_process(text), names, scorer=fuzz.token_set_ratio, limit=_SHOWN_MAX, score_cutoff=_ALIKE
         )
-        found[text] = [payees[place] for _, _, place in near]
+        found[text] = [payees[place] for _, score, place in near if score >= near[0][1] - _WORSE_MAX]
     return found
 
 

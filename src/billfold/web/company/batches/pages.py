@@ -105,9 +105,8 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
     effect = None
     if may_decide and of_transfers:
         effect = await preview_waiting(company.page.server.bank, company.customer_id, key)
-    ids = sorted(
-        {each.counterparty_id for each in (*shown.items, *failed.items) if each.counterparty_id and of_transfers}
-    )
+    listed = [*shown.items, *failed.items]
+    ids = sorted({each.counterparty_id for each in listed if each.counterparty_id and of_transfers})
     rows = await list_by_ids(company.page.pool, company.customer_id, ids)
     payees = await render_counterparties(company.page.server.bank, company.customer_id, rows)
     return company.render(
@@ -140,11 +139,10 @@ def _pockets_in(rows: Sequence[ShownBatchRow]) -> set[UUID]:
 
 def _table_of(rows: Sequence[ShownBatchRow]) -> str:
     """Return payments as a table by which they are paid again; rows that could not be read are not in it."""
-    paid = [(each, each.counterparty_id or each.to_pocket_id) for each in rows if each.amount]
     lines = [
         (str(to), f"{Decimal(each.amount.value) / 100:.2f}", each.description or "")
-        for each, to in paid
-        if to and each.amount
+        for each in rows
+        if (to := each.counterparty_id or each.to_pocket_id) and each.amount
     ]
     return "\n".join(map(line_of, [("To", "Amount", "Description"), *lines])) if lines else ""
 

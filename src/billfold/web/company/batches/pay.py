@@ -23,6 +23,7 @@ from billfold.web.company.batches.tables import (
     ignored_in,
     line_of,
     read_table,
+    sent_table,
     with_problems,
 )
 from billfold.web.company.payees import list_choices_to_pay
@@ -52,6 +53,7 @@ _WHOLE = "row"
 _MISSING = "Name,Routing number,Account number,Street,City,State,Postal code"
 _SEVERAL = "Several have this name: choose the account."
 _UNKNOWN = "No payee or Pocket has this name."
+_NOBODY = "A payee must be chosen."
 _TYPED = ("to", "amount", "description")
 _ROWS_TYPED, _ROWS_EMPTY = 30, 4
 """The most payments that are typed row by row, because a form has few fields; and the empty rows that are shown."""
@@ -70,7 +72,7 @@ async def add_batch(company: InCompany) -> PageResponse:
     company.require(_SCOPE)
     form = company.page.form
     payees = await find_payees(company)
-    table = _typed(form) if form.get("entry") == "rows" and "table" not in form else form.get("table", "")
+    table = _typed(form) if form.get("entry") == "rows" and "table" not in form else sent_table(form)
     if form.get("step") in {"change", "more"}:
         return await _form(company, form | {"table": table})
     try:
@@ -123,10 +125,16 @@ async def _preview_page(
 
 
 async def _choices(payees: Payees, wrong: Sequence[PastedRow]) -> dict[int, list[tuple[str, Payee]]]:
-    """Return whom rows may mean whose payee is not clear, by their lines, with the text that says so in a cell."""
-    unclear = {each.number: each.cells["to"] for each in wrong[:ROWS_CORRECTED] if "to" in each.wrong}
+    """Return whom rows may mean whose payee is not clear, by their lines, with the text that says so in a cell.
+
+    Of rows with the same text that nobody is called, the first is corrected for all.
+    """
+    unclear: dict[int, str] = {}
+    for each in wrong[:ROWS_CORRECTED]:
+        if "to" in each.wrong and not (each.wrong["to"] == _UNKNOWN and each.cells["to"] in unclear.values()):
+            unclear[each.number] = each.cells["to"]
     named = {text: [each for each in payees.called(text) if not each.why] for text in unclear.values()}
-    near = await payees.like([text for text, meant in named.items() if not meant])
+    near = await payees.like([text for text, meant in named.items() if text and not meant])
     found = {text: meant or near.get(text, []) for text, meant in named.items()}
     return {number: [(payees.words_for(each), each) for each in found[text]] for number, text in unclear.items()}
 
@@ -184,7 +192,7 @@ def _read_line(line: Line, columns: Sequence[str], payees: Payees, origin: str) 
     wrong = {"to": why} if why else dict[str, str]()
     named = payees.called(cells.setdefault("to", ""))
     if not wrong and (len(named) != 1 or named[0].why):
-        wrong["to"] = _SEVERAL if len(named) > 1 else named[0].why if named else _UNKNOWN
+        wrong["to"] = _SEVERAL if len(named) > 1 else named[0].why if named else _UNKNOWN if cells["to"] else _NOBODY
     if len(named) == 1:
         cells |= named[0].shown
     cents = 0

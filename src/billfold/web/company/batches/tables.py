@@ -59,8 +59,13 @@ def read_table(text: str, headings: Headings, *, required: Sequence[str]) -> tup
     return found, lines
 
 
+def sent_table(form: Mapping[str, str]) -> str:
+    """Return the table of a form as it was typed: forms send other line ends, and browsers add no first line."""
+    return form.get("table", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\n")
+
+
 def corrected(text: str, form: Mapping[str, str], headings: Headings, words: Mapping[str, Callable[[str], str]]) -> str:
-    """Return a table with the corrections of a form: `fix.12.amount` is a cell, `fix` the cell of a button.
+    """Return a `sent_table` with the corrections of a form: `fix.12.amount` is a cell, `fix` the cell of a button.
 
     `leave_out` names lines; all keep their numbers. What is corrected in a column of `words` is in each line that has
     the same text there, in the words of the table. A table that cannot be read stays as it is.
@@ -107,7 +112,7 @@ def _numbers_in(text: str) -> set[int]:
 
 def _rewritten(text: str, rows: Mapping[int, Sequence[str]], left_out: Iterable[int]) -> str:
     """Return a table with other cells in some lines and without others, whose place stays empty."""
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = text.split("\n")
     separator = separator_in(next(each for each in lines if each.strip()))
     for number, cells in rows.items():
         lines[number - 1] = line_of(cells, separator)
