@@ -60,7 +60,7 @@ async def test_what_is_wrong_in_a_pasted_table_is_corrected_in_its_preview(
     )
     table = "To\tAmount ($)\tMemo\npayroll\t1,250.00\t<b>Wages</b>\nNobody\t1\t\nContoso\tmuch\t=1+1\n"
     table += "Contoso\t12,5\t\nContoso\t0\t\nContoso\t1,250.5\t\n"
-    await previewed(maker, funded, table)
+    path, _ = await previewed(maker, funded, table)
     assert "4 rows have a problem." in maker.text
     assert "No payee or Pocket has this name." in maker.text
     assert maker.text.count("The amount must be dollars like 1,250.50.") == 2  # "12,5" is not 125 dollars
@@ -134,11 +134,8 @@ async def confirm_deposits(maker):
     assert "deposits" in maker.text
 
 
-@pytest.mark.usefixtures("funded")
-async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as_one(customer_desk, console, world):
-    await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer), "NEW_COUNTERPARTY")
-    maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
-    device, path = await with_passkey(approver), f"{maker.home}/counterparties/import"
+async def import_table(maker, path):
+    """Paste a table of payees, correct it in its preview, and return where its batch is."""
     table = (
         "Vendor,Bank routing number,Account #,Type,Hue\n"
         "Acme Cleaning,021000021,44100277,checking,blue\nAcme Cleanlng,021000022,1,\n<b>Wren,121000358,7712,other\n"
@@ -153,9 +150,16 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     await maker.send(path, step="preview", **fixes, **{"fix.4.type": "savings"})
     table = forms_of(maker.page.text)[path]["table"]
     assert "Acme Cleanlng,121000358,99001122,,,savings" in table
-    made = (await maker.send(path, **(forms_of(maker.page.text)[path] | {"step": "request", "table": table}))).headers[
-        "location"
-    ]
+    answer = await maker.send(path, **(forms_of(maker.page.text)[path] | {"step": "request", "table": table}))
+    return answer.headers["location"]
+
+
+@pytest.mark.usefixtures("funded")
+async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as_one(customer_desk, console, world):
+    await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer), "NEW_COUNTERPARTY")
+    maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
+    device, path = await with_passkey(approver), f"{maker.home}/counterparties/import"
+    made = await import_table(maker, path)
     await maker.go(made)
     assert "3 payees are sent for approval." in maker.text
     await maker.go(f"{maker.home}/batches")
