@@ -1,6 +1,7 @@
 """A table is pasted in the console: corrected, previewed, requested once, approved with a passkey, and followed."""
 
 import asyncio
+import re
 from uuid import UUID
 
 import pytest
@@ -127,11 +128,14 @@ async def confirm_deposits(maker):
     verify = f"{maker.home}/counterparties/verify"
     await maker.go(verify)
     assert "Acme Cleaning ending in 0277" in maker.text
+    payee = first_match(rf'href="({maker.home}/counterparties/[0-9a-f-]{{36}})"', maker.page.text)
     names = [each for each in forms_of(maker.page.text)[verify] if each.startswith(("first.", "second."))]
     assert len(names) == 6
     page = await maker.send(verify, **dict.fromkeys(names[:2], "0.11"), **{names[2]: "a lot"})
     assert (page.status_code, maker.text.count("Each amount must be dollars like 1,250.50.")) == (409, 1)
     assert "deposits" in maker.text
+    await maker.go(payee)
+    assert {"ending in 0277", "ending in 1122"} <= {*re.findall("ending in [0-9]{4}", maker.text)}  # of look-alikes
 
 
 async def import_table(maker, path):

@@ -24,7 +24,7 @@ _SHOWN_MAX, _RECENT_MAX = 60, 15
 
 
 class Way(NamedTuple):
-    """When a payment that is approved now arrives, None if at once, and its fee in cents."""
+    """The arrival of a payment that is approved now, None if at once, and its fee in cents."""
 
     at: datetime | None
     fee: int = 0

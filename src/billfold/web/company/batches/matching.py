@@ -1,4 +1,4 @@
-"""Whom a cell of a pasted table pays: payees and own Pockets by what a table may call them, and the most alike."""
+"""The payees that cells of a pasted table name: counterparties and own Pockets by their names, and the most alike."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
