@@ -71,13 +71,15 @@ async def add_batch(company: InCompany) -> PageResponse:
     """Preview a table with the corrections of its preview, request its transfers, or go back to the form."""
     company.require(_SCOPE)
     form = company.page.form
-    payees = await find_payees(company)
     table = _typed(form) if form.get("entry") == "rows" and "table" not in form else sent_table(form)
     if form.get("step") in {"change", "more"}:
         return await _form(company, form | {"table": table})
     try:
         if not is_uuid(form.get("origin", "")):
             raise InvalidInput.at("origin", msg="must be chosen")
+        if "\n" not in table and form.get("entry") == "rows":
+            raise InvalidInput.at("payments", msg="must have a payee and an amount in a row")
+        payees = await find_payees(company)
         as_corrected = corrected(table, form, _HEADINGS, {"to": lambda text: _words_of(payees, text)})
         columns, lines = read_table(as_corrected, _HEADINGS, required=("to", "amount"))
         pasted = [_read_line(line, columns, payees, form["origin"]) for line in lines]

@@ -107,7 +107,7 @@ def _corrections_in(form: Mapping[str, str], words: Mapping[str, Callable[[str],
 
 
 def _numbers_in(text: str) -> set[int]:
-    return {int(each) for each in text.split(",") if each.isascii() and each.isdecimal()}
+    return {int(each) for each in text.split(",") if re.fullmatch("[0-9]{1,5}", each)}
 
 
 def _rewritten(text: str, rows: Mapping[int, Sequence[str]], left_out: Iterable[int]) -> str:
