@@ -130,7 +130,7 @@ async def confirm_deposits(maker):
     verify = f"{maker.home}/counterparties/verify"
     await maker.go(verify)
     assert "Acme Cleaning ending in 0277" in maker.text
-    payee = first_match(rf'href="({maker.home}/counterparties/[0-9a-f-]{{36}})"', maker.page.text)
+    payee = first_match(rf'href="({maker.home}/counterparties/[0-9a-f-]{{36}})">Acme', maker.page.text)
     names = [each for each in forms_of(maker.page.text)[verify] if each.startswith(("first.", "second."))]
     assert len(names) == 6
     page = await maker.send(verify, **dict.fromkeys(names[:2], "0.11"), **{names[2]: "a lot"})

@@ -82,7 +82,7 @@ def _name(form: Mapping[str, str]) -> dict[str, str]:
     return {"type": "business", **({"business_name": name} if name else {})}
 
 
-_PAGE = 30
+_PAGE, _PAYMENTS = 30, 20
 _TEXT_MAX = 100
 SCOPE = "transfers.write"
 _COUNTRIES = ("US", *sorted(COUNTRIES - {"US"}))
@@ -183,7 +183,9 @@ async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") 
         wrong=wrong,
         counterparty=found,
         look_alikes=await find_look_alikes(company, found),
-        payments=await list_to_counterparty(company.page.pool, company.customer_id, key, now=company.clock.now),
+        payments=await list_to_counterparty(
+            company.page.pool, company.customer_id, key, now=company.clock.now, limit=_PAYMENTS
+        ),
         not_payable=why_not_payable(found, await list_features(company.page.pool, company.customer_id)),
         given=company.page.form,
     )
