@@ -34,3 +34,23 @@ async def ask_where_the_wire_is(visitor):
     assert "The money is in the Pocket." in await visitor.text()
     await visitor.follow("Dummy Customer Inc.", "customer of an operator")
     assert "Ada Marsh" in await visitor.text()
+
+
+async def find_by_key(page, key, text, name):
+    """Press a key or the button, type, and open the only option of this name."""
+    await (page.keyboard.press(key) if key else page.locator("[data-find]").click())
+    await page.locator(".palette input").fill(text)
+    option = page.get_by_role("option", name=name).first
+    await option.wait_for()
+    async with page.expect_navigation():
+        await option.click()
+
+
+async def find_payee(visitor, name):
+    """Find the payee that a form already pays by typing the begin of its name, and choose it again."""
+    payee = visitor.page.get_by_role("combobox", name="To", exact=True)
+    assert await payee.input_value() == name
+    await payee.fill(name[:4].lower())
+    await visitor.page.get_by_role("option", name=name).first.wait_for()
+    await payee.press("Enter")
+    assert "Domestic wire: arrives" in await visitor.text()

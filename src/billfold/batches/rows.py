@@ -59,9 +59,13 @@ def read_lines(text: str) -> list[Line]:
         raise InvalidInput.at("body", "csv", msg="must have a line with the names of the columns")
     if len(filled) > ROWS_MAX + 1:
         raise InvalidInput.at("body", "csv", msg=f"may have at most {ROWS_MAX} rows", kind="too_long")
-    first = filled[0][1]
-    separator = next((each for each in ("\t", ",", ";") if each in first), ",")
+    separator = separator_in(filled[0][1])
     return [_line(number, line, separator) for number, line in filled]
+
+
+def separator_in(line: str) -> str:
+    """Return what separates the cells of a first line."""
+    return next((each for each in ("\t", ",", ";") if each in line), ",")
 
 
 def _line(number: int, line: str, separator: str) -> Line:

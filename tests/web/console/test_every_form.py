@@ -59,6 +59,7 @@ TRIED_ELSEWHERE = {
     "/companies/{customer_id:str}/counterparties/{counterparty_id:str}/documents/{document_id:str}": "the same",
     "/companies/{customer_id:str}/counterparties/import": "test_batches.py",
     "/companies/{customer_id:str}/counterparties/new": "test_moving_money.py",
+    "/companies/{customer_id:str}/counterparties/verify": "test_batches.py",
     "/companies/{customer_id:str}/counterparties/{counterparty_id:str}": "test_moving_money.py",
     "/companies/{customer_id:str}/move-money": "test_moving_money.py",
     "/companies/{customer_id:str}/pockets/{pocket_id:str}/holds": "test_pockets.py",

@@ -9,7 +9,7 @@ from litestar import get, post
 from msgspec import UNSET
 
 from billfold.accounts.addresses import COUNTRIES
-from billfold.accounts.counterparties.requests import STATUSES, TYPES, render_counterparties
+from billfold.accounts.counterparties.requests import TYPES, render_counterparties
 from billfold.accounts.counterparties.routes import (
     create_counterparty,
     get_counterparty,
@@ -26,8 +26,10 @@ from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
+from billfold.payments.routing.routes import get_routing_number
+from billfold.payments.routing.store import list_bank_names
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.web.company.move_money import why_not_payable
+from billfold.web.company.payees import choices_of, why_not_payable
 from billfold.web.console.find import alike
 from billfold.web.console.lists import read_listing
 from billfold.web.console.look_alikes import find_look_alikes
@@ -80,7 +82,7 @@ def _name(form: Mapping[str, str]) -> dict[str, str]:
     return {"type": "business", **({"business_name": name} if name else {})}
 
 
-_PAGE = 30
+_PAGE, _PAYMENTS = 30, 20
 _TEXT_MAX = 100
 SCOPE = "transfers.write"
 _COUNTRIES = ("US", *sorted(COUNTRIES - {"US"}))
@@ -96,7 +98,15 @@ async def show_counterparties(company: InCompany) -> PageResponse:
     if text and not listing.wrong:
         listing = listing._replace(rows=await _named_like(company, text, listing.filters))
     listing.filters.update({"text": text} if text else {})
-    return company.render("counterparties", listing=listing, statuses=sorted(STATUSES), types=sorted(TYPES))
+    waiting = await company.api.get(list_counterparties, type="ach", status="PENDING", limit=_PAGE)
+    return company.render(
+        "counterparties",
+        listing=listing,
+        choices=await choices_of(company, listing.rows.items),
+        banks=await list_bank_names(company.page.pool, [each.routing_number or "" for each in listing.rows.items]),
+        to_verify=sum(each.verification.type == "micro_deposits" for each in waiting.items),
+        types=sorted(TYPES),
+    )
 
 
 async def _named_like(company: Company, text: str, filters: Mapping[str, str]) -> CursorList[Counterparty]:
@@ -114,7 +124,7 @@ async def _named_like(company: Company, text: str, filters: Mapping[str, str]) -
 async def show_new(company: InCompany) -> PageResponse:
     """Show the form of a new counterparty; the query gives its kind."""
     company.require(SCOPE)
-    return new_page(company, company.page.query.get("type", "wire"))
+    return await new_page(company, company.page.query.get("type", "wire"))
 
 
 @post("/companies/{customer_id:str}/counterparties/new")
@@ -128,7 +138,7 @@ async def add(company: InCompany) -> PageResponse:
     try:
         made = await company.api.send(create_counterparty, new_counterparty(kind, page.form), key=page.form_key)
     except (InvalidInput, Refused) as wrong:
-        return new_page(company, kind, at_fields(wrong, _NAME_FIELDS))
+        return await new_page(company, kind, at_fields(wrong, _NAME_FIELDS))
     if made is None:
         return redirect(f"{company.path}/approvals?view=others", done="approval-needed")
     return redirect(f"{company.path}/counterparties/{made.id}", done="counterparty-added")
@@ -173,15 +183,19 @@ async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") 
         wrong=wrong,
         counterparty=found,
         look_alikes=await find_look_alikes(company, found),
-        payments=await list_to_counterparty(company.page.pool, company.customer_id, key, now=company.clock.now),
+        payments=await list_to_counterparty(
+            company.page.pool, company.customer_id, key, now=company.clock.now, limit=_PAYMENTS
+        ),
         not_payable=why_not_payable(found, await list_features(company.page.pool, company.customer_id)),
         given=company.page.form,
     )
 
 
-def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse:
-    """Return the form of a new counterparty."""
+async def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse:
+    """Return the form of a new counterparty, with the bank of its routing number once that is complete."""
     page = company.page
+    number = (page.form or page.query).get("routing_number", "").strip()
+    is_number = len(number) == len("021000021") and number.isascii() and number.isdigit()
     return company.render(
         "counterparty_new",
         wrong=wrong,
@@ -190,6 +204,7 @@ def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse
         form=Form(BODIES[kind_of(kind)], page.form or page.query),
         documents=sent_documents(page.form.get("document") or page.query.get("document", "")),
         given=page.form,
+        bank=await company.api.get(get_routing_number, number=number) if is_number else None,
         countries=_COUNTRIES,
     )
 
@@ -216,7 +231,7 @@ async def upload_for_new(company: InCompany) -> PageResponse:
     try:
         made = await _upload(company, upload_document, document_type=PROOF_OF_ACCOUNT)
     except (InvalidInput, Refused) as wrong:
-        return new_page(company, kind, _at_file(wrong))
+        return await new_page(company, kind, _at_file(wrong))
     documents = ",".join([*earlier, str(made.document_id)])
     return redirect(f"{company.path}/counterparties/new?type={kind}&document={documents}&done=uploaded")
 

@@ -1,16 +1,14 @@
 """Transfers: previewed, then requested, with or without scripts; requests listed, shown, cancelled."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from litestar import get, post
 
-from billfold.accounts.counterparties.routes import get_counterparty, list_counterparties
-from billfold.accounts.counterparties.rules.verification_kinds import is_unverified
+from billfold.accounts.counterparties.routes import get_counterparty
 from billfold.accounts.counterparties.schemas import Counterparty
-from billfold.accounts.customers.store import list_features
 from billfold.accounts.pockets.overview import overview_of
 from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
 from billfold.accounts.pockets.store import list_by_id
@@ -30,10 +28,10 @@ from billfold.approvals.transfer_requests_routes import (
 )
 from billfold.batches.routes import get_batch
 from billfold.http.raw_request import convert, is_uuid
-from billfold.payments.wires.routes import UNVERIFIED_WIRES_FEATURE
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.web.company.payees import PAYABLE, list_choices_to_pay, ways_now
 from billfold.web.console.lists import list_choices, read_listing
 from billfold.web.console.look_alikes import find_look_alikes
 from billfold.web.console.team import Company, InCompany
@@ -145,23 +143,6 @@ async def find_rule(company: Company, rule_id: UUID | None) -> Any:  # noqa: ANN
 
 _SCOPE = "transfers.write"
 _SHOWN_MAX = 100
-PAYABLE = {"on_us": "ON_US", "wire": "WIRE", "international_wire": "WIRE", "crypto_wallet_address": "USDC"}
-"""Kinds of counterparties that a transfer request can pay, and its type."""
-
-
-def why_not_payable(payee: Counterparty, features: Collection[str]) -> str:
-    """Return why no transfer request can pay a counterparty; empty if one can."""
-    rail = PAYABLE.get(payee.type)
-    if rail is None:
-        return "ACH account: it receives ACH by the Partner API only and cannot be paid here."
-    if payee.status not in {"LINKED", "VERIFIED"}:
-        return "It waits for verification." if payee.status == "PENDING" else "It was removed."
-    allowed = UNVERIFIED_WIRES_FEATURE in features
-    return (
-        "Its account is not verified." if is_unverified(payee.verification.type, rail, unverified_wires=allowed) else ""
-    )
-
-
 _CHOSEN = (
     "origin",
     "to",
@@ -270,19 +251,19 @@ async def _schedule_page(company: Company, chosen: _Transfer, body: dict[str, An
 
 async def _form(company: Company, given: Mapping[str, str], wrong: FormError = "") -> PageResponse:
     pockets = (await company.api.get(list_own_pockets, **{"filter[status]": "OPEN"}, limit=_SHOWN_MAX)).items
-    payees = (await company.api.get(list_counterparties, limit=_SHOWN_MAX)).items
     chosen = {name: given.get(name, "") for name in _CHOSEN}
     if is_uuid(chosen["origin"]) and all(str(each.id) != chosen["origin"] for each in pockets):
         pockets.append(await company.api.get(get_pocket, pocket_id=chosen["origin"]))
     bank = company.page.server.bank
-    features = await list_features(bank.pool, company.customer_id)
+    to = chosen["to"].removeprefix("counterparty:")
     rows = await list_by_id(bank.pool, [(company.customer_id, each.id) for each in pockets])
     return company.render(
         "move_money",
         wrong=wrong,
         payable={row.pocket_id: overview_of(bank, [row], company.clock.now).payable for row in rows},
         pockets=pockets,
-        payees=[each for each in payees if not why_not_payable(each, features)],
+        payees=await list_choices_to_pay(company, [UUID(to)] if is_uuid(to) else []),
+        ways=ways_now(bank, company.clock.now),
         given=chosen,
         form=Form(create_transfer_request.body, given),
     )

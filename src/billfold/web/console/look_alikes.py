@@ -9,8 +9,9 @@ from anyascii import anyascii
 from rapidfuzz import fuzz, process, utils
 from rapidfuzz.distance import Levenshtein
 
+from billfold.accounts.counterparties.requests import render_counterparties
 from billfold.accounts.counterparties.routes import list_counterparties
-from billfold.accounts.counterparties.schemas import Counterparty, render_counterparty
+from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.counterparties.store import list_by_ids, list_payee_names
 from billfold.platform.database.paging import LIMIT_MAX
 from billfold.web.console.team import Company
@@ -69,8 +70,8 @@ async def _with_accounts(company: Company, found: Sequence[LookAlike]) -> list[L
     """Return look-alikes with what tells the payees apart: their accounts and statuses."""
     keys = list({key for each in found for key in (each.own_id, each.counterparty_id) if key})
     rows = await list_by_ids(company.page.pool, company.customer_id, keys) if keys else []
-    settings = company.page.server.bank.settings
-    payees = {row.counterparty_id: render_counterparty(row, settings) for row in rows}
+    opened = await render_counterparties(company.page.server.bank, company.customer_id, rows)
+    payees = {each.id: each for each in opened}
 
     def payee_of(key: UUID | None) -> Counterparty | None:
         return payees.get(key) if key else None

@@ -23,7 +23,7 @@ from billfold.approvals.transfer_requests_routes import (
     list_transfer_requests,
 )
 from billfold.batches.members import needs_of
-from billfold.batches.routes import list_pending_batches
+from billfold.batches.routes import list_first_payees, list_pending_batches
 from billfold.batches.schemas import ShownBatch
 from billfold.http.raw_request import is_uuid
 from billfold.identity.users import store
@@ -157,7 +157,8 @@ async def list_waiting(company: Company) -> list[QueuedRequest]:
     items = [_of_transfer(company, each, names) for each in reversed(transfers)]
     items += [_of_change(company, each) for each in reversed(changes.items)]
     batches = await list_pending_batches(company.page.server.bank, company.customer_id, company.clock.now)
-    items += [_of_batch(company, each) for each in batches[:BATCH_MAX]]
+    first = await list_first_payees(company.page.server.bank, company.customer_id, batches[:BATCH_MAX])
+    items += [_of_batch(company, each, first.get(each.id)) for each in batches[:BATCH_MAX]]
     return sorted(items, key=lambda each: each.since)
 
 
@@ -213,16 +214,19 @@ def _of_change(company: Company, request: AuthorizationRequest) -> QueuedRequest
     )
 
 
-def _of_batch(company: Company, batch: ShownBatch) -> QueuedRequest:
+def _of_batch(company: Company, batch: ShownBatch, first: str | None) -> QueuedRequest:
     approval = batch.approval
     assert approval is not None
     held = sum(each.decision == "APPROVED" and not each.is_void for each in approval.reviews)
+    others = batch.rows.total - 1
+    more = f" and {others} {'other' if others == 1 else 'others'}" if others else ""
+    named = f"{first}{more}. " if first else ""
     noun = "payment" if batch.kind == "TRANSFERS" else "new payee"
     return QueuedRequest(
         id=batch.id,
         path=f"{company.path}/batches/{batch.id}",
         sentence=f"{batch.rows.total} {noun}{'' if batch.rows.total == 1 else 's'} in a batch",
-        description="All or none" if batch.mode == "ATOMIC" else "Each by itself",
+        description=named + ("All or none" if batch.mode == "ATOMIC" else "Each by itself"),
         amount=batch.amount.formatted if batch.kind == "TRANSFERS" else "",
         cents=None,
         requested_by=f"{approval.requested_by.first_name} {approval.requested_by.last_name}".strip(),

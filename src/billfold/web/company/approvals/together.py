@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from litestar import post
 
-from billfold.accounts.counterparties.schemas import render_counterparty
+from billfold.accounts.counterparties.requests import render_counterparties
 from billfold.accounts.counterparties.store import list_by_ids
 from billfold.approvals.batch_preview import BATCH_MAX, preview_batch
 from billfold.approvals.schemas import ShownTransferRequest
@@ -91,7 +91,7 @@ async def _review(company: Company, request_ids: Collection[str], wrong: FormErr
         total=format_usd(sum(each.transfer.amount.value for each in chosen)),
         payees=len({each.transfer.counterparty_id or pockets_of(each)[1] for each in chosen}),
         effect=effect,
-        accounts={row.counterparty_id: render_counterparty(row, page.server.bank.settings) for row in rows},
+        accounts={each.id: each for each in await render_counterparties(page.server.bank, company.customer_id, rows)},
         payee_of=payee_of,
         alike=alike,
         look_alikes=each_pair_once(alike),

@@ -12,11 +12,14 @@ from billfold.payments.routing.store import list_bank_names
 from billfold.payments.wires.routes import UNVERIFIED_WIRES_FEATURE
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.web.company.batches.tables import (
+    ROWS_CORRECTED,
     TABLE_BYTES_MAX,
     PastedRow,
     cells_of,
+    corrected,
     ignored_in,
     read_table,
+    sent_table,
     with_problems,
 )
 from billfold.web.company.counterparties import BODIES, KINDS, SCOPE
@@ -78,21 +81,23 @@ async def show_import(company: InCompany) -> PageResponse:
 async def import_payees(company: InCompany) -> PageResponse:
     """Preview a table, add its payees, or go back to the form."""
     company.require(SCOPE)
-    form = company.page.form
+    form, table = company.page.form, sent_table(company.page.form)
     if form.get("step") == "change":
         return await _form(company, form)
     try:
-        columns, lines = read_table(form.get("table", ""), _HEADINGS, required=("account",))
+        as_corrected = corrected(table, form, _HEADINGS, {})
+        columns, lines = read_table(as_corrected, _HEADINGS, required=("account",))
         pasted = [_read_line(each, columns, form) for each in lines]
         mode = form.get("mode") or "ATOMIC"
         body = {"kind": "COUNTERPARTIES", "mode": mode, "rows": [each.row for each in pasted if each.row]}
-        if form.get("step") == "request" and all(each.row for each in pasted):
+        if form.get("step") == "request" and as_corrected == table and all(each.row for each in pasted):
             made = await company.api.send(create_batch, body, key=company.page.form_key)
             return redirect(f"{company.path}/batches/{made.id}", done="batch-requested")
         found = await company.api.send(preview_batch, body) if body["rows"] else None
     except (InvalidInput, Refused) as wrong:
         return await _form(company, form, wrong)
-    return await _preview(company, pasted, found)
+    given = {name: form.get(name, "") for name in ("mode", "kind", "unverified")} | {"table": as_corrected}
+    return await _preview(company, pasted, found, given)
 
 
 async def _form(company: Company, given: Mapping[str, str], wrong: FormError = "") -> PageResponse:
@@ -130,8 +135,12 @@ def _account_type_in(kind: str) -> dict[str, str]:
     return {"type": "", "account_type": kind} if kind.lower() in {"checking", "savings"} else {}
 
 
-async def _preview(company: Company, pasted: Sequence[PastedRow], found: Any) -> PageResponse:  # noqa: ANN401 - as the API shows it
-    form = company.page.form
+async def _preview(
+    company: Company,
+    pasted: Sequence[PastedRow],
+    found: Any,  # noqa: ANN401 - as the API shows it
+    given: Mapping[str, str],
+) -> PageResponse:
     rows = with_problems(pasted, found.problems if found else (), _CELL_OF, "business_name")
     names = {each.number: _name_in(each.cells) for each in rows}
     alike = await find_alike(company, dict.fromkeys(filter(None, names.values())))
@@ -139,10 +148,11 @@ async def _preview(company: Company, pasted: Sequence[PastedRow], found: Any) ->
         n for n, name in names.items() if any(not each.differs and each.counterparty_id for each in alike.get(name, ()))
     }
     alike = {name: [each for each in others if each.differs] for name, others in alike.items()}
-    wrong = sum(bool(each.wrong) for each in rows)
+    wrong, ready = [each for each in rows if each.wrong], [each for each in rows if not each.wrong]
     return company.render(
         "payees_preview",
-        rows=rows,
+        rows=ready,
+        wrong_rows=wrong,
         names=names,
         columns=[name for name in _HEADINGS if any(each.cells.get(name) or name in each.wrong for each in rows)],
         labels={name: each[0].capitalize() for name, each in _HEADINGS.items()},
@@ -151,11 +161,10 @@ async def _preview(company: Company, pasted: Sequence[PastedRow], found: Any) ->
         look_alikes=each_pair_once(alike),
         known=known,
         ignored=ignored_in(rows),
-        wrong_rows=wrong,
+        corrected_max=ROWS_CORRECTED,
         preview=found,
-        may_request=all(each.row for each in rows)
-        and (not wrong or (form.get("mode") == "INDEPENDENT" and wrong < len(rows))),
-        given={name: form.get(name, "") for name in ("table", "mode", "kind", "unverified")},
+        may_request=bool(ready) and all(each.row for each in wrong) and not (wrong and given["mode"] != "INDEPENDENT"),
+        given=given,
     )
 
 

@@ -17,15 +17,18 @@ from billfold.batches.routes import (
     list_batch_rows,
     list_batches,
     list_first_payees,
+    list_pending_batches,
 )
 from billfold.batches.schemas import ShownBatchRow
 from billfold.batches.types import RowState
+from billfold.http.schemas import CursorList
 from billfold.identity.users import store
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.text import lines_of
 from billfold.web.company.approvals.requests import may_decide_batch
 from billfold.web.company.approvals.signing import SignedDecision, confirm
+from billfold.web.company.batches.tables import line_of
 from billfold.web.console.lists import names_of_pockets, read_listing
 from billfold.web.console.look_alikes import each_pair_once, find_alike
 from billfold.web.console.team import Company, InCompany
@@ -33,7 +36,7 @@ from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 _SCOPE = "transfers.write"
 _NO_SUCH = "There is no such batch."
-_PAGE, _ROWS = 30, 100
+_PAGE, _ROWS, _FAILED = 30, 100, 25
 _COLUMNS: Final = ("row", "to", "type", "amount_usd", "state", "problem", "description", "reference", "key", "id")
 
 
@@ -41,8 +44,12 @@ _COLUMNS: Final = ("row", "to", "type", "amount_usd", "state", "problem", "descr
 async def show_batches(company: InCompany) -> PageResponse:
     """Show the batches, the newest first."""
     listing = await read_listing(company, list_batches, {}, limit=_PAGE)
-    first = await list_first_payees(company.page.server.bank, company.customer_id, listing.rows.items)
-    return company.render("batches", listing=listing, first=first)
+    bank, only_waiting = company.page.server.bank, company.page.query.get("status") == "PENDING"
+    waiting = await list_pending_batches(bank, company.customer_id, company.clock.now)
+    if only_waiting:
+        listing = listing._replace(rows=CursorList(prev_page=None, next_page=None, items=waiting))
+    first = await list_first_payees(bank, company.customer_id, listing.rows.items)
+    return company.render("batches", listing=listing, first=first, waiting=len(waiting), only_waiting=only_waiting)
 
 
 @get("/companies/{customer_id:str}/batches/{batch_id:str}")
@@ -91,13 +98,15 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
     cursor, state = company.page.query.get("cursor"), company.page.query.get("state", "")
     states = {"state": state} if state in get_args(RowState) else {}
     shown = await company.api.get(list_batch_rows, batch_id=key, limit=_ROWS, cursor=cursor, **states)
+    failed = await company.api.get(list_batch_rows, batch_id=key, limit=_FAILED, state="FAILED")
     own, may_decide = company.own.member_id, may_decide_batch(company, found)
     asked_by = found.approval.requested_by.member_id
     of_transfers = found.kind == "TRANSFERS"
     effect = None
     if may_decide and of_transfers:
         effect = await preview_waiting(company.page.server.bank, company.customer_id, key)
-    ids = sorted({each.counterparty_id for each in shown.items if each.counterparty_id and of_transfers})
+    listed = [*shown.items, *failed.items]
+    ids = sorted({each.counterparty_id for each in listed if each.counterparty_id and of_transfers})
     rows = await list_by_ids(company.page.pool, company.customer_id, ids)
     payees = await render_counterparties(company.page.server.bank, company.customer_id, rows)
     return company.render(
@@ -105,8 +114,10 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
         wrong=wrong,
         batch=found,
         shown=shown,
+        failed=failed.items,
+        again=_table_of(failed.items) if of_transfers else "",
         state=states.get("state", ""),
-        names=await names_of_pockets(company, _pockets_in(shown.items)),
+        names=await names_of_pockets(company, _pockets_in(listed)),
         may_decide=may_decide,
         effect=effect,
         accounts={each.id: each for each in payees},
@@ -124,6 +135,16 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
 
 def _pockets_in(rows: Sequence[ShownBatchRow]) -> set[UUID]:
     return {each for row in rows for each in (row.from_pocket_id, row.to_pocket_id) if each is not None}
+
+
+def _table_of(rows: Sequence[ShownBatchRow]) -> str:
+    """Return payments as a table by which they are paid again; rows that could not be read are not in it."""
+    lines = [
+        (str(to), f"{Decimal(each.amount.value) / 100:.2f}", each.description or "")
+        for each in rows
+        if (to := each.counterparty_id or each.to_pocket_id) and each.amount
+    ]
+    return "\n".join(map(line_of, [("To", "Amount", "Description"), *lines])) if lines else ""
 
 
 def _payees_in(rows: Sequence[ShownBatchRow]) -> dict[str, UUID | None]:

@@ -1,32 +1,32 @@
-"""A table of payments: pasted from a spreadsheet, previewed with what is wrong in its cells, and requested."""
+"""A table of payments: pasted or typed, previewed with what is wrong in its cells, corrected there, and requested."""
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from litestar import get, post
-from rapidfuzz import fuzz, process, utils
 
-from billfold.accounts.counterparties.routes import list_counterparties
-from billfold.accounts.counterparties.schemas import Counterparty
-from billfold.accounts.customers.store import list_features
-from billfold.accounts.pockets.routes import list_own_pockets
+from billfold.accounts.pockets.overview import overview_of
+from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
+from billfold.accounts.pockets.store import list_by_id
 from billfold.batches.routes import create_batch, preview_batch
 from billfold.batches.rows import Line
-from billfold.batches.types import ROWS_MAX
 from billfold.http.raw_request import is_uuid
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_usd
+from billfold.web.company.batches.matching import Payee, Payees, find_payees
 from billfold.web.company.batches.tables import (
+    ROWS_CORRECTED,
     TABLE_BYTES_MAX,
     PastedRow,
     cells_of,
+    corrected,
     ignored_in,
+    line_of,
     read_table,
+    sent_table,
     with_problems,
 )
-from billfold.web.company.move_money import why_not_payable
-from billfold.web.console.lists import names_of_pockets
+from billfold.web.company.payees import list_choices_to_pay
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import cents_of
 from billfold.web.page_context import FormError, PageResponse, redirect
@@ -42,160 +42,159 @@ _HEADINGS = {
 }
 _CELL_OF = {
     "amount_usdc": "amount",
-    "from_pocket_id": "to",
     "counterparty_id": "to",
     "to_pocket_id": "to",
     "end_to_end_identification": "reference",
     "idempotency_key": "key",
 }
 """Field of a row -> its column, where they differ."""
+_WHOLE = "row"
+"""Where a problem is that is in no column."""
 _MISSING = "Name,Routing number,Account number,Street,City,State,Postal code"
-_SEVERAL = "Several have this name: write the last four digits of the account behind it, or the id."
+_SEVERAL = "Several have this name: choose the account."
 _UNKNOWN = "No payee or Pocket has this name."
-_WALLET = "USDC wallet: it is paid by a single transfer, not in a batch."
-_ALIKE, _COMPARED_MAX = 85, 50
-
-
-class Payee(NamedTuple):
-    """A payee that a cell can name: the fields of a row that it gives, how it is shown, and why it cannot be paid."""
-
-    name: str
-    fields: Mapping[str, str]
-    shown: Mapping[str, str] = {}
-    why: str = ""
+_NOBODY = "A payee must be chosen."
+_TYPED = ("to", "amount", "description")
+_ROWS_TYPED, _ROWS_EMPTY = 30, 4
+"""The most payments that are typed row by row, because a form has few fields; and the empty rows that are shown."""
 
 
 @get("/companies/{customer_id:str}/batches/new")
 async def show_new_batch(company: InCompany) -> PageResponse:
-    """Show the form for a table."""
+    """Show the form for payments that are typed, or for a table."""
     company.require(_SCOPE)
     return await _form(company, company.page.query)
 
 
 @post("/companies/{customer_id:str}/batches/new", body_bytes_max=TABLE_BYTES_MAX)
 async def add_batch(company: InCompany) -> PageResponse:
-    """Preview a table, request its transfers, or go back to the form."""
+    """Preview a table with the corrections of its preview, request its transfers, or go back to the form."""
     company.require(_SCOPE)
     form = company.page.form
-    if form.get("step") == "change":
-        return await _form(company, form)
+    table = _typed(form) if form.get("entry") == "rows" and "table" not in form else sent_table(form)
+    if form.get("step") in {"change", "more"}:
+        return await _form(company, form | {"table": table})
     try:
-        pasted = await _read_table(company, form)
-        body = {
-            "kind": "TRANSFERS",
-            "mode": form.get("mode", "ATOMIC"),
-            "rows": [each.row for each in pasted if each.row],
-        }
-        if form.get("step") == "request" and all(each.row for each in pasted):
+        if not is_uuid(form.get("origin", "")):
+            raise InvalidInput.at("origin", msg="must be chosen")
+        if "\n" not in table and form.get("entry") == "rows":
+            raise InvalidInput.at("payments", msg="must have a payee and an amount in a row")
+        payees = await find_payees(company)
+        as_corrected = corrected(table, form, _HEADINGS, {"to": lambda text: _words_of(payees, text)})
+        columns, lines = read_table(as_corrected, _HEADINGS, required=("to", "amount"))
+        pasted = [_read_line(line, columns, payees, form["origin"]) for line in lines]
+        mode = form.get("mode", "ATOMIC")
+        body = {"kind": "TRANSFERS", "mode": mode, "rows": [each.row for each in pasted if each.row]}
+        if form.get("step") == "request" and as_corrected == table and all(each.row for each in pasted):
             made = await company.api.send(create_batch, body, key=company.page.form_key)
             return redirect(f"{company.path}/batches/{made.id}", done="batch-requested")
         found = await company.api.send(preview_batch, body) if body["rows"] else None
     except (InvalidInput, Refused) as wrong:
-        return await _form(company, form, wrong)
-    return await _preview_page(company, pasted, found)
+        return await _form(company, form | {"table": table}, wrong)
+    rows = with_problems(pasted, found.problems if found else (), _CELL_OF, _WHOLE)
+    given = {name: form.get(name, "") for name in ("origin", "mode", "entry")} | {"table": as_corrected}
+    return await _preview_page(company, rows, found, payees, given)
 
 
-async def _preview_page(company: Company, pasted: Sequence[PastedRow], found: Any) -> PageResponse:  # noqa: ANN401 - as the API shows it
-    form = company.page.form
-    rows = with_problems(pasted, found.problems if found else (), _CELL_OF, "to")
-    missing = list(dict.fromkeys(each.cells["to"] for each in rows if each.wrong.get("to", "").startswith(_UNKNOWN)))
-    wrong = sum(bool(each.wrong) for each in rows)
+async def _preview_page(
+    company: Company,
+    rows: Sequence[PastedRow],
+    found: Any,  # noqa: ANN401 - as the API shows it
+    payees: Payees,
+    given: Mapping[str, str],
+) -> PageResponse:
+    wrong, ready = [each for each in rows if each.wrong], [each for each in rows if not each.wrong]
+    missing = list(dict.fromkeys(each.cells["to"] for each in wrong if each.wrong.get("to") == _UNKNOWN))
+    missing = [each for each in missing if each]
+    origin = await company.api.get(get_pocket, pocket_id=given["origin"])
     return company.render(
         "batch_preview",
-        rows=rows,
-        columns=[name for name in _HEADINGS if any(each.cells.get(name) for each in rows)],
+        rows=ready,
         wrong_rows=wrong,
+        columns=[name for name in _HEADINGS if any(each.cells.get(name) or name in each.wrong for each in rows)],
+        choices=await _choices(payees, wrong),
+        corrected_max=ROWS_CORRECTED,
         ignored=ignored_in(rows),
-        missing=[each for each in missing if each],
-        missing_table="\n".join([_MISSING, *(f'"{each.replace(chr(34), chr(34) * 2)}"' for each in missing if each)]),
-        total=format_usd(sum(each.row["amount_usdc"] for each in rows if each.row)),
+        missing=missing,
+        missing_table="\n".join([_MISSING, *(f'"{each.replace(chr(34), chr(34) * 2)}"' for each in missing)]),
+        total=format_usd(sum(each.row["amount_usdc"] for each in ready if each.row)),
         preview=found,
-        paying=[(each.pocket_id, each) for each in found.pockets] if found else [],
-        names=await names_of_pockets(company, [each.pocket_id for each in found.pockets] if found else []),
-        may_request=not any(each.row is None for each in rows) and not (wrong and form.get("mode") != "INDEPENDENT"),
-        given={name: form.get(name, "") for name in ("origin", "mode", "table")},
+        effect=found.pockets[0].preview if found and found.pockets else None,
+        origin=origin,
+        may_request=bool(ready) and all(each.row for each in wrong) and not (wrong and given["mode"] != "INDEPENDENT"),
+        given=given,
     )
 
 
+async def _choices(payees: Payees, wrong: Sequence[PastedRow]) -> dict[int, list[tuple[str, Payee]]]:
+    """Return whom rows may mean whose payee is not clear, by their lines, with the text that says so in a cell.
+
+    Of rows with the same text that nobody is called, the first is corrected for all.
+    """
+    unclear: dict[int, str] = {}
+    for each in wrong[:ROWS_CORRECTED]:
+        if "to" in each.wrong and not (each.wrong["to"] == _UNKNOWN and each.cells["to"] in unclear.values()):
+            unclear[each.number] = each.cells["to"]
+    named = {text: [each for each in payees.called(text) if not each.why] for text in unclear.values()}
+    near = await payees.like([text for text, meant in named.items() if text and not meant])
+    found = {text: meant or near.get(text, []) for text, meant in named.items()}
+    return {number: [(payees.words_for(each), each) for each in found[text]] for number, text in unclear.items()}
+
+
+def _words_of(payees: Payees, text: str) -> str:
+    """Return how the table calls a chosen payee; a text that means none, or several, as it is."""
+    meant = payees.called(text)
+    return payees.words_for(meant[0]) if len(meant) == 1 else text
+
+
+def _typed(form: Mapping[str, str]) -> str:
+    """Return the payments of a form as a table."""
+    rows = [[form.get(f"row.{n}.{name}", "").strip() for name in _TYPED] for n in range(1, _ROWS_TYPED + 1)]
+    return "\n".join(line_of(each) for each in ([name.capitalize() for name in _TYPED], *filter(any, rows)))
+
+
 async def _form(company: Company, given: Mapping[str, str], wrong: FormError = "") -> PageResponse:
+    """Return the form of a new batch; a table of few payments is shown as rows."""
     pockets = (await company.api.get(list_own_pockets, **{"filter[status]": "OPEN"}, limit=_CHOICES)).items
-    chosen = {name: given.get(name, "") for name in ("origin", "mode", "table")}
-    return company.render("batch_new", wrong=wrong, pockets=pockets, given=chosen)
+    bank = company.page.server.bank
+    stored = await list_by_id(bank.pool, [(company.customer_id, each.id) for each in pockets])
+    rows = _rows_of(given.get("table", "")) if given.get("entry") != "table" else None
+    payees = [] if rows is None else await list_choices_to_pay(company)
+    if rows:
+        known = await find_payees(company)
+        rows = [(_words_of(known, to), *further) for to, *further in rows]
+    return company.render(
+        "batch_new",
+        wrong=wrong,
+        pockets=pockets,
+        payable={row.pocket_id: overview_of(bank, [row], company.clock.now).payable for row in stored},
+        payees=payees,
+        rows=None if rows is None else [*rows, *[("", "", "")] * min(_ROWS_EMPTY, _ROWS_TYPED - len(rows))],
+        rows_max=_ROWS_TYPED,
+        given={name: given.get(name, "") for name in ("origin", "mode", "table")},
+    )
 
 
-async def _read_table(company: Company, form: Mapping[str, str]) -> list[PastedRow]:
-    """Return the lines of the pasted table as rows. Raises InvalidInput for what concerns all of them."""
-    if not is_uuid(form.get("origin", "")):
-        raise InvalidInput.at("origin", msg="must be chosen")
-    columns, lines = read_table(form.get("table", ""), _HEADINGS, required=("to", "amount"))
-    payees = await _find_payees(company)
-    pasted = [_read_line(line, columns, payees, form["origin"]) for line in lines]
-    unknown = dict.fromkeys(each.cells["to"] for each in pasted if each.wrong.get("to") == _UNKNOWN)
-    names = {each.name for named in payees.values() for each in named if not each.why}
-    near = await asyncio.to_thread(_nearest, list(unknown)[:_COMPARED_MAX], names)
-    return [
-        each._replace(wrong={**each.wrong, "to": f"{_UNKNOWN} Did you mean {near[each.cells['to']]}?"})
-        if each.wrong.get("to") == _UNKNOWN and each.cells["to"] in near
-        else each
-        for each in pasted
-    ]
+def _rows_of(table: str) -> list[tuple[str, ...]] | None:
+    """Return the payments of a table as the rows of a form, None if they are too many, or have other cells."""
+    if not table.strip():
+        return []
+    try:
+        columns, lines = read_table(table, _HEADINGS, required=())
+    except InvalidInput:
+        return [] if table.strip() == ",".join(name.capitalize() for name in _TYPED) else None
+    if len(lines) > _ROWS_TYPED or not {*columns} <= {*_TYPED} or any(each.wrong for each in lines):
+        return None
+    rows = [dict(zip(columns, line.cells, strict=False)) for line in lines]
+    return [tuple(row.get(name, "") for name in _TYPED) for row in rows]
 
 
-def _nearest(unknown: Iterable[str], names: Iterable[str]) -> dict[str, str]:
-    """Return the payable name that is the most like each unknown one, if any is."""
-    choices = {name: utils.default_process(name) for name in sorted(names)}
-    found = {
-        each: process.extractOne(utils.default_process(each), choices, scorer=fuzz.token_set_ratio, score_cutoff=_ALIKE)
-        for each in unknown
-    }
-    return {each: near[2] for each, near in found.items() if near is not None}
-
-
-async def _find_payees(company: Company) -> dict[str, list[Payee]]:
-    """Return payees by their names, small letters, and by their ids, with those that cannot be paid."""
-    features = await list_features(company.page.pool, company.customer_id)
-    found: dict[str, list[Payee]] = {}
-    for each in (await company.api.get(list_own_pockets, **{"filter[status]": "OPEN"}, limit=_CHOICES)).items:
-        payee = Payee(each.pocket_name, {"type": "INTERNAL_REALLOCATION", "to_pocket_id": str(each.id)})
-        for name in {each.pocket_name.lower(), str(each.id)}:
-            found.setdefault(name, []).append(payee)
-    for each in await _list_counterparties(company):
-        if each.status == "UNLINKED":
-            continue
-        kind = "PEER_TO_PEER" if each.type == "on_us" else "WIRE"
-        shown, account = (
-            str(each.display_name or each.counterparty_name),
-            str(each.account_number or each.wallet_address),
-        )
-        why = _WALLET if each.type == "crypto_wallet_address" else why_not_payable(each, features)
-        at = {"rail": each.type, "account": account, "payee": str(each.id)}
-        payee = Payee(shown, {"type": kind, "counterparty_id": str(each.id)}, at, why)
-        names = {shown.lower(), str(each.counterparty_name).lower()}
-        for name in {*names, *(f"{known} {account[-4:].lower()}" for known in names), str(each.id)}:
-            found.setdefault(name, []).append(payee)
-    return found
-
-
-async def _list_counterparties(company: Company) -> list[Counterparty]:
-    """Return the newest counterparties, as many as a batch can name."""
-    items: list[Counterparty] = []
-    cursor: str | None = None
-    while len(items) < ROWS_MAX:
-        page = await company.api.get(list_counterparties, limit=_CHOICES, cursor=cursor)
-        items += page.items
-        cursor = page.next_page
-        if cursor is None:
-            break
-    return items
-
-
-def _read_line(line: Line, columns: Sequence[str], payees: Mapping[str, Sequence[Payee]], origin: str) -> PastedRow:
+def _read_line(line: Line, columns: Sequence[str], payees: Payees, origin: str) -> PastedRow:
     cells, why = cells_of(line, columns)
     wrong = {"to": why} if why else dict[str, str]()
-    known = payees.get(cells.setdefault("to", "").lower(), ())
-    named = [each for each in known if not each.why] or known[:1]
+    named = payees.called(cells.setdefault("to", ""))
     if not wrong and (len(named) != 1 or named[0].why):
-        wrong["to"] = _SEVERAL if len(named) > 1 else named[0].why if named else _UNKNOWN
+        wrong["to"] = _SEVERAL if len(named) > 1 else named[0].why if named else _UNKNOWN if cells["to"] else _NOBODY
     if len(named) == 1:
         cells |= named[0].shown
     cents = 0

@@ -1,16 +1,24 @@
 """Tables that are pasted, or read from a CSV file: their headings, and what is wrong in their cells."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
 
-from billfold.batches.rows import Line, read_lines
+from billfold.batches.rows import Line, read_lines, separator_in
 from billfold.batches.schemas import RowProblems
 from billfold.platform.errors import InvalidInput
 
 TABLE_BYTES_MAX: Final = 512 * 1024
 """The most bytes of a form with a pasted table."""
+ROWS_CORRECTED: Final = 25
+"""The most rows that are corrected at once: a form has few fields."""
 _IGNORED: Final = "?"
 """Begins the name of a column whose heading is not known."""
+_CORRECTION: Final = re.compile(r"fix\.([0-9]{1,5})\.([a-z_0-9]{1,30})")
+"""Names the field of a form that corrects a cell: `fix.12.amount` is the amount in line 12."""
 Headings = Mapping[str, tuple[str, ...]]
 """Column -> the headings by which it is recognized, in small letters and without punctuation; the first is its own."""
 
@@ -49,6 +57,75 @@ def read_table(text: str, headings: Headings, *, required: Sequence[str]) -> tup
     if problems:
         raise InvalidInput.at("table", msg="; it ".join(problems))
     return found, lines
+
+
+def sent_table(form: Mapping[str, str]) -> str:
+    """Return the table of a form as it was typed: forms send other line ends, and browsers add no first line."""
+    return form.get("table", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\n")
+
+
+def corrected(text: str, form: Mapping[str, str], headings: Headings, words: Mapping[str, Callable[[str], str]]) -> str:
+    """Return a `sent_table` with the corrections of a form: `fix.12.amount` is a cell, `fix` the cell of a button.
+
+    `leave_out` names lines; all keep their numbers. What is corrected in a column of `words` is in each line that has
+    the same text there, in the words of the table. A table that cannot be read stays as it is.
+    """
+    try:
+        columns, lines = read_table(text, headings, required=())
+    except InvalidInput:
+        return text
+    fixes, header = _corrections_in(form, words), read_lines(text)[0]
+    given = dict.fromkeys(column for (_, column), new in fixes.items() if new)
+    wide = [*columns, *(column for column in given if column in headings and column not in columns)]
+    rows = {each.number: [*each.cells, *[""] * (len(wide) - len(each.cells))] for each in lines if not each.wrong}
+    chosen: dict[tuple[str, str], str] = {}
+    for (number, column), new in fixes.items():
+        if column in wide and number in rows:
+            place = wide.index(column)
+            if column in words and rows[number][place]:
+                chosen[column, rows[number][place]] = new
+            rows[number][place] = new
+    for cells in rows.values():
+        cells[:] = [chosen.get((name, cell), cell) for name, cell in zip_longest(wide, cells, fillvalue="")]
+    if wide != columns:
+        rows[header.number] = [*header.cells, *(headings[each][0].capitalize() for each in wide[len(columns) :])]
+    before = {each.number: [*each.cells] for each in (header, *lines)}
+    changed = {number: cells for number, cells in rows.items() if cells != before[number]}
+    return _rewritten(text, changed, {each.number for each in lines} & _numbers_in(form.get("leave_out", "")))
+
+
+def _corrections_in(form: Mapping[str, str], words: Mapping[str, Callable[[str], str]]) -> dict[tuple[int, str], str]:
+    """Return the corrected cells by line and column. A choice that is not made corrects nothing."""
+    pressed, _, chosen = form.get("fix", "").partition("=")
+    fixes = {}
+    for name, text in (*form.items(), (pressed, chosen)):
+        if at := _CORRECTION.fullmatch(name):
+            new = " ".join(text.split())
+            if new or at[2] not in words:
+                fixes[int(at[1]), at[2]] = words.get(at[2], str)(new)
+    return fixes
+
+
+def _numbers_in(text: str) -> set[int]:
+    return {int(each) for each in text.split(",") if re.fullmatch("[0-9]{1,5}", each)}
+
+
+def _rewritten(text: str, rows: Mapping[int, Sequence[str]], left_out: Iterable[int]) -> str:
+    """Return a table with other cells in some lines and without others, whose place stays empty."""
+    lines = text.split("\n")
+    separator = separator_in(next(each for each in lines if each.strip()))
+    for number, cells in rows.items():
+        lines[number - 1] = line_of(cells, separator)
+    for number in left_out:
+        lines[number - 1] = ""
+    return "\n".join(lines)
+
+
+def line_of(cells: Iterable[str], separator: str = ",") -> str:
+    """Return cells as a line of a table."""
+    written = io.StringIO()
+    csv.writer(written, delimiter=separator, lineterminator="").writerow(cells)
+    return written.getvalue()
 
 
 def ignored_in(rows: Iterable[PastedRow]) -> list[str]:
