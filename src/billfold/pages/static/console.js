@@ -380,6 +380,15 @@ for (const input of document.querySelectorAll("input[data-reads]")) {
   });
 }
 
+// Who opens what an unread notification is about has read it.
+addEventListener("click", (event) => {
+  const form = event.target.closest?.(".unread a.row")?.closest("li").querySelector("[data-marks-read]");
+  if (!form) return;
+  const sent = new URLSearchParams(new FormData(form)), button = form.querySelector("button");
+  if (button.name) sent.set(button.name, button.value);
+  fetch(form.action, { method: "POST", body: sent, keepalive: true, redirect: "manual" }).catch(() => {});
+});
+
 // A preset fills in fields of its form, named and valued as in a query; it is chosen while they have these values.
 for (const button of document.querySelectorAll("[data-fills]")) {
   const fields = [...new URLSearchParams(button.dataset.fills)].map(([name, value]) => [button.form.elements[name], value]);
