@@ -13,6 +13,7 @@ from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH, Batch, BatchRow, Row
 from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList
+from billfold.platform.money import format_usd
 
 _SELECT = """
 SELECT q.*, CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED' ELSE q.status END AS status_now,
@@ -142,6 +143,20 @@ SELECT r.object_id, b.request_id, b.row_count, b.amount
   FROM batch_row r JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
  WHERE r.customer_id = $1 AND r.object_id = ANY($2::uuid[]) AND r.state <> 'FAILED'
 """
+
+
+_BY_IDS = """
+SELECT request_id, kind, row_count, amount FROM batch WHERE customer_id = $1 AND request_id = ANY($2::uuid[])
+"""
+
+
+async def describe_batches(conn: Db, customer_id: UUID, batch_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Return batches in words: "50 transfers, $1,200.00"."""
+    rows = await conn.fetch(_BY_IDS, customer_id, batch_ids)
+    return {
+        key: f"{count} {kind.lower()}" + (f", {format_usd(amount)}" if amount else "")
+        for key, kind, count, amount in rows
+    }
 
 
 class BatchOfTransfer(NamedTuple):

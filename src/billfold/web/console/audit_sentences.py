@@ -13,6 +13,7 @@ _SAID = {
     "ach.given_back": "returned the ACH entry",
 }
 _NOUNS = {"ach": "ACH entry", "pocket": "Pocket", "oauth_client": "application", "user": "account"}
+_SAID_WITH_OF = ("Transfer request", "Batch")
 _PAST = ("ed", "en", "n")
 _NAMES = ("display_name", "name", "counterparty_name", "email", "url", "type")
 """The details of an entry that name its subject, the best first."""
@@ -45,7 +46,7 @@ def sentence_of(action: str, resource_id: str | None, details: Mapping[str, Any]
         return Sentence(words)
     hit = named.get(resource_id or "")
     if hit:
-        return Sentence(f"{words} of" if hit.kind == "Transfer request" else words, hit.label, hit.path)
+        return Sentence(f"{words} of" if hit.kind in _SAID_WITH_OF else words, hit.label, hit.path)
     if action.startswith("transfer_request."):
         return Sentence(words)
     name = next((details[each] for each in _NAMES if isinstance(details.get(each), str)), "")
