@@ -69,7 +69,9 @@ async def show_audit_log(company: InCompany) -> PageResponse:
         operation, names = list_member_audit_logs, {**_SPAN, "member": "member_id"}
     listing = await read_listing(company, operation, names, limit=_PAGE, choices=_CHOICES)
     entries = listing.rows.items
-    hits = [*await list_named(company), *await _requests(company, entries), *await _batches(company, entries)]
+    hits = await list_named(company)
+    pockets = {each.path.rpartition("/")[2]: each.label for each in hits if each.kind == "Pocket"}
+    hits += [*await _requests(company, entries, pockets), *await _batches(company, entries)]
     named = {each.path.replace("#", "/").rpartition("/")[2]: each for each in hits}
     return company.render(
         "audit_log",
@@ -106,19 +108,22 @@ async def _batches(company: Company, entries: Sequence[CustomerAuditLogEntry]) -
     return [Hit(words, "Batch", f"{company.path}/batches/{key}") for key, words in found.items()]
 
 
-async def _requests(company: Company, entries: Sequence[CustomerAuditLogEntry]) -> list[Hit]:
+async def _requests(
+    company: Company, entries: Sequence[CustomerAuditLogEntry], pockets: Mapping[str, str]
+) -> list[Hit]:
     """Return the newest transfer requests as what they pay, if an entry is about one."""
     if not any(each.action.startswith("transfer_request.") for each in entries) or not company.may("transfers.read"):
         return []
     listed = await company.api.get(list_transfer_requests, limit=LIMIT_MAX)
     return [
-        Hit(_payment(each.transfer), "Transfer request", f"{company.path}/transfer-requests/{each.id}")
+        Hit(_payment(each.transfer, pockets), "Transfer request", f"{company.path}/transfer-requests/{each.id}")
         for each in listed.items
     ]
 
 
-def _payment(transfer: Any) -> str:  # noqa: ANN401 - the transfer of a request
-    return f"{transfer.amount.formatted} to {transfer.counterparty_name or 'an own Pocket'}"
+def _payment(transfer: Any, pockets: Mapping[str, str]) -> str:  # noqa: ANN401 - the transfer of a request
+    own = pockets.get(str((transfer.details or {}).get("destination_pocket_id", "")), "an own Pocket")
+    return f"{transfer.amount.formatted} to {transfer.counterparty_name or own}"
 
 
 async def _members(company: Company) -> dict[str, str]:
