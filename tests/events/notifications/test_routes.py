@@ -63,7 +63,7 @@ async def test_incoming_money_raises_a_notification_immediately(customer_desk, c
     entry = {"portal_id": pocket.portal, "amount_usdc": 3_00, "direction": "DEBIT"}
     await customer_world.ask("POST", "/api/v1/sandbox/ach/entries/", entry, status=202)
     debit = (await customer_desk.get(PATH))["items"][0]
-    assert debit["description"] == "An ACH debit of $3.00 by FakeCompany was collected from the Pocket Payroll."
+    assert debit["description"] == "An ACH debit of $3.00 by FAKECOMPANY was collected from the Pocket Payroll."
     assert debit["type"] == "TRANSFER_COMPLETED"
     assert (await customer_desk.get(PATH, {"type[]": "TRANSFER_COMPLETED"}))["items"] == [debit]
 

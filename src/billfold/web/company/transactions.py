@@ -31,7 +31,7 @@ from billfold.payments.on_us.reversals.store import find_open_request
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireStatus, WireType
 from billfold.payments.wires.routes import cancel_wire
 from billfold.payments.wires.store import get_wire
-from billfold.platform.dates import et_date, is_day, parse_day
+from billfold.platform.dates import et_date, parse_day
 from billfold.platform.errors import NotFound
 from billfold.web.console.lists import TRANSACTION_FILTERS, list_choices, operation_filters, read_listing
 from billfold.web.console.team import Company, InCompany
@@ -71,9 +71,12 @@ class FeesAfter(NamedTuple):
 
 def _fees_after(company: Company, filters: Mapping[str, str]) -> FeesAfter | None:
     """Return where the fees of the last month of a list are, if that is whole and they are outside of the list."""
-    text = filters.get("to", "")
-    last = parse_day(text) if is_day(text) else None
-    if last is None or (last + timedelta(days=1)).day != 1 or filters.get("type", "FEE") != "FEE":
+    last: date | None = None
+    with suppress(ValueError):
+        last = parse_day(filters.get("to", ""))
+    if last is None or last >= et_date(company.clock.now) or filters.get("type", "FEE") != "FEE":
+        return None
+    if (last + timedelta(days=1)).day != 1:
         return None
     return FeesAfter(last, fee_charge_date(last, company.page.server.bank.calendars))
 
