@@ -109,11 +109,12 @@ def _day_of(notification: CustomerNotification, zone: str) -> str:
 
 async def _lines(company: Company, items: Sequence[CustomerNotification]) -> list[Line]:
     """Return notifications as lines: what became of the transfers of a batch on one day is one line."""
-    zone, paid = company.page.user.time_zone, {each.id: _payment_of(each) for each in items}
-    batches = await find_batches_of(company.page.pool, company.customer_id, [each for each in paid.values() if each])
+    zone = company.page.user.time_zone
+    paid = {each.id: key for each in items if each.type in _OUTCOMES and (key := _payment_of(each))}
+    batches = await find_batches_of(company.page.pool, company.customer_id, [*paid.values()]) if paid else {}
     lines: dict[object, Line] = {}
     for each in items:
-        batch = batches.get(paid[each.id]) if each.type in _OUTCOMES else None
+        batch = batches.get(paid[each.id]) if each.id in paid else None
         if batch is None:
             lines[each.id] = Line(each.description, _cause(company, each), [each])
             continue

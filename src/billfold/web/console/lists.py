@@ -17,6 +17,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.web.console.team import ApiTeam, Company
 from billfold.web.forms import cents_of
+from billfold.web.page_context import FormError
 
 TRANSACTION_FILTERS = {
     "pocket": "pocket[]",
@@ -62,7 +63,7 @@ class Listing(NamedTuple):
 
     rows: CursorList[Any]
     filters: dict[str, str]
-    wrong: InvalidInput | str
+    wrong: FormError
     backwards: bool = False
     presets: Sequence[Preset] = ()
 

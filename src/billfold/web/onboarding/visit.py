@@ -203,8 +203,10 @@ def _parts_wanted(visit: Visit) -> list[str]:
     """Return what the visitor fills in, in words: pages, and documents, each once."""
     if visit.kind == InvitationType.AUTHORIZED_PERSON:
         return []
-    titles = [each.title for each in (*visit.business_steps, *visit.person_steps)]
-    return list(dict.fromkeys([*titles, *(f"{document_name(each.type)} (file)" for each in visit.view.documents)]))
+    titles = [each.title for each in visit.business_steps or visit.person_steps]
+    if visit.business_steps:
+        titles.append("For each owner and manager: " + ", ".join(each.title.lower() for each in visit.person_steps))
+    return list(dict.fromkeys([*titles, *(f"{document_name(each.type)}, a file" for each in visit.view.documents)]))
 
 
 @post("/onboarding/{invite_id:str}/begin", opt=PUBLIC)
