@@ -150,11 +150,14 @@ SELECT request_id, kind, row_count, amount FROM batch WHERE customer_id = $1 AND
 """
 
 
+_ONE_OF = {"TRANSFERS": "transfer", "COUNTERPARTIES": "counterparty"}
+
+
 async def describe_batches(conn: Db, customer_id: UUID, batch_ids: Sequence[UUID]) -> dict[UUID, str]:
     """Return batches in words: "50 transfers, $1,200.00"."""
     rows = await conn.fetch(_BY_IDS, customer_id, batch_ids)
     return {
-        key: f"{count} {kind.lower()}" + (f", {format_usd(amount)}" if amount else "")
+        key: f"{count} {kind.lower() if count > 1 else _ONE_OF[kind]}" + (f", {format_usd(amount)}" if amount else "")
         for key, kind, count, amount in rows
     }
 

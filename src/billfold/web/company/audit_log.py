@@ -1,5 +1,6 @@
 """The audit log of a company, filtered by the query, and as a CSV file."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -56,6 +57,8 @@ _PLACES = {
     "transfer_request": "{path}/transfer-requests/{id}",
 }
 """Where a type of what an entry is about is shown."""
+_INVITE = re.compile(r" [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""The id of the invite in the name of an invited person, who has no other."""
 _GONE = ("deleted", "removed", "revoked")
 
 
@@ -79,6 +82,7 @@ async def show_audit_log(company: InCompany) -> PageResponse:
         members=await _members(company),
         kinds=list(_KINDS),
         sentences={each.id: _sentence(company, each, named) for each in entries},
+        actors={each.id: _INVITE.sub("", each.member_name) for each in entries},
         devices={each.id: describe_device(each.user_agent) for each in entries if each.user_agent},
         details={each.id: _lines(each.details) for each in entries},
     )

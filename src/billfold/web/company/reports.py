@@ -1,6 +1,5 @@
 """Reports of a company: requested, listed, downloaded."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from types import MappingProxyType
@@ -133,12 +132,12 @@ async def _page(
     )
 
 
-async def _months(company: Company) -> Mapping[str, int]:
-    """Return the periods of the newest statements, with how many of these each has."""
+async def _months(company: Company) -> list[str]:
+    """Return the periods of the newest statements."""
     if not company.may("pockets.read"):
-        return {}
+        return []
     listed = await company.api.get(list_customer_statements, limit=LIMIT_MAX)
-    return Counter(each.key for each in listed.items)
+    return list(dict.fromkeys(each.key for each in listed.items))
 
 
 def _presets(today: date, wanted: ReportParameters) -> list[tuple[str, dict[str, str]]]:

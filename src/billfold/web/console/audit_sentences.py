@@ -11,6 +11,9 @@ _SAID = {
     "user.login": "signed in",
     "user.logout": "signed out",
     "ach.given_back": "returned the ACH entry",
+    "application.invited": "invited people to fill in the application",
+    "application.invite_accepted": "began to fill in the application",
+    "notification.updated": "marked notifications as read or unread",
 }
 _NOUNS = {"ach": "ACH entry", "pocket": "Pocket", "oauth_client": "application", "user": "account"}
 _SAID_WITH_OF = ("Transfer request", "Batch")
