@@ -332,7 +332,10 @@ async def notify_team(
     name = await audited_action.conn.fetchval(_NAME, request.customer_id, request.pocket_id)
     if name is None:
         raise InvariantError("a request names a pocket that does not exist")
-    transfer = f"a {_NOUNS[request.type]} of {content_of(request).amount_text} from the Pocket {name}"
+    content = content_of(request)
+    payee = await _payee_name(audited_action.conn, request, content)
+    to = f" to {payee}" if payee else ""
+    transfer = f"a {_NOUNS[request.type]} of {content.amount_text}{to} from the Pocket {name}"
     transfer += " on the days of a schedule" if request.is_series else ""
     await notify.notify(
         audited_action.conn,
@@ -345,3 +348,11 @@ async def notify_team(
         now=by.wall,
         except_user_id=by.user_id,
     )
+
+
+async def _payee_name(conn: Connection, request: TransferRequest, content: RequestContent) -> str | None:
+    """Return the name of the counterparty of a request, or of the own Pocket that it pays."""
+    if content.payee is not None:
+        return format_name(content.payee["counterparty_name"])
+    pocket_id = getattr(getattr(content.transfer, "details", None), "destination_pocket_id", None)
+    return pocket_id and await conn.fetchval(_NAME, request.customer_id, pocket_id)

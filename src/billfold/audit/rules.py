@@ -61,6 +61,7 @@ class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     customer_id: UUID
     member_id: UUID | None = None
+    resource_types: list[str] | None = None
     since: datetime | None = None
     until: datetime | None = None
 

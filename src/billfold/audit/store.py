@@ -1,4 +1,5 @@
-"""Reads the log of a customer. Each page is one statement by index, however long the history."""
+"""Reads the log of a customer. Each page is one statement by index, however long the history; one of some types of
+resources reads entries until the page is full."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -19,6 +20,7 @@ _FILTERED = f"""
 SELECT {ENTRY_COLUMNS} FROM audit_entry
  WHERE customer_id = $1 AND recorded_at >= coalesce($2::timestamptz, '-infinity')
    AND recorded_at < coalesce($3::timestamptz, 'infinity')
+   AND ($4::text[] IS NULL OR resource_type = ANY($4))
 """
 
 
@@ -29,12 +31,12 @@ def _entry(row: Record) -> AuditEntry:
 _ORDER = {"recorded_at": "timestamptz", "entry_no": "bigint"}
 # Two statements: which index serves depends on whether there is a member.
 _OF_ALL = KeysetList(_FILTERED + " AND {page}", _entry, **_ORDER)
-_OF_MEMBER = KeysetList(_FILTERED + " AND member_id = $4 AND {page}", _entry, **_ORDER)
+_OF_MEMBER = KeysetList(_FILTERED + " AND member_id = $5 AND {page}", _entry, **_ORDER)
 
 
 def filtered_list(entry_filter: EntryFilter) -> tuple[KeysetList[AuditEntry], tuple[Any, ...]]:
     """Return the list of the entries of a filter, newest first, and the values it takes."""
-    values = entry_filter.customer_id, entry_filter.since, entry_filter.until
+    values = entry_filter.customer_id, entry_filter.since, entry_filter.until, entry_filter.resource_types
     if entry_filter.member_id is None:
         return _OF_ALL, values
     return _OF_MEMBER, (*values, entry_filter.member_id)

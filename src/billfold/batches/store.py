@@ -1,7 +1,7 @@
 """Queries of batches and their rows."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,7 @@ from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH, Batch, BatchRow, Row
 from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList
+from billfold.platform.money import format_usd
 
 _SELECT = """
 SELECT q.*, CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED' ELSE q.status END AS status_now,
@@ -135,6 +136,44 @@ async def find_made(
     """Return which of these transfers rows of other batches have decided: the hash of the content, and the problem."""
     rows = await conn.fetch(_MADE, batch.customer_id, batch.request_id, object_ids)
     return {key: (content_hash, _problem_in(problem)) for key, content_hash, problem in rows}
+
+
+_BATCHES_OF = """
+SELECT r.object_id, b.request_id, b.row_count, b.amount
+  FROM batch_row r JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
+ WHERE r.customer_id = $1 AND r.object_id = ANY($2::uuid[]) AND r.state <> 'FAILED'
+"""
+
+
+_BY_IDS = """
+SELECT request_id, kind, row_count, amount FROM batch WHERE customer_id = $1 AND request_id = ANY($2::uuid[])
+"""
+
+
+_ONE_OF = {"TRANSFERS": "transfer", "COUNTERPARTIES": "counterparty"}
+
+
+async def describe_batches(conn: Db, customer_id: UUID, batch_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Return batches in words: "50 transfers, $1,200.00"."""
+    rows = await conn.fetch(_BY_IDS, customer_id, batch_ids)
+    return {
+        key: f"{count} {kind.lower() if count > 1 else _ONE_OF[kind]}" + (f", {format_usd(amount)}" if amount else "")
+        for key, kind, count, amount in rows
+    }
+
+
+class BatchOfTransfer(NamedTuple):
+    """The batch that a transfer is a row of: its id, its number of rows, and its amount in cents."""
+
+    batch_id: UUID
+    row_count: int
+    amount: int
+
+
+async def find_batches_of(conn: Db, customer_id: UUID, transfer_ids: Sequence[UUID]) -> dict[UUID, BatchOfTransfer]:
+    """Return the batches of those transfers that are rows of one."""
+    rows = await conn.fetch(_BATCHES_OF, customer_id, transfer_ids)
+    return {object_id: BatchOfTransfer(*batch) for object_id, *batch in rows}
 
 
 def _problem_in(text: str | None) -> RowProblem | None:

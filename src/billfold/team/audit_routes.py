@@ -1,6 +1,7 @@
 """The audit log of the team: all entries, those of one member, and the CSV file."""
 
 from functools import partial
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -9,7 +10,7 @@ from billfold.audit import store as audit_store
 from billfold.audit.rules import AuditEntry, EntryFilter
 from billfold.audit.store import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
 from billfold.http.operations import get, with_scope
-from billfold.http.parameters import ListQuery, Since, Until, page_of
+from billfold.http.parameters import ListQuery, Query, Since, Until, page_of
 from billfold.http.responses import CSV_ANSWER, ROWS_PER_PAGE, Separated, StreamedResponse, csv_stream
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
@@ -22,10 +23,13 @@ READS = with_scope("team.read", "team")
 
 
 class SpanQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """First and last instant of the entries."""
+    """First and last instant of the entries, and the types of what they are about."""
 
     timestamp_from: Since = None
     timestamp_to: Until = None
+    resource_types: Annotated[
+        list[str] | None, Query(name="resource_type[]", description="Like `batch` or `member`. All if left out.")
+    ] = None
 
 
 @get("/api/v1/team/audit-logs/", READS, tag="team")
@@ -70,7 +74,11 @@ async def _entry_filter(member: CustomerCaller, bank: Bank, member_id: UUID | No
     if member_id is not None and not await user_store.is_member(bank.pool, member.customer_id, member_id):
         raise NotFound("There is no such member.")
     return EntryFilter(
-        customer_id=member.customer_id, member_id=member_id, since=span.timestamp_from, until=span.timestamp_to
+        customer_id=member.customer_id,
+        member_id=member_id,
+        resource_types=span.resource_types,
+        since=span.timestamp_from,
+        until=span.timestamp_to,
     )
 
 

@@ -51,7 +51,7 @@ async def test_both_teams_are_notified_of_a_payment(bank, payer_and_payee, read_
         ("TRANSFER_REJECTED", f"{refused} (INSUFFICIENT_FUNDS)."),
     ]
     assert await read_notifications(payee) == [
-        ("FUNDS_RECEIVED", "A transfer of $1,234.56 arrived in the Pocket Reserve.")
+        ("FUNDS_RECEIVED", "A transfer of $1,234.56 from A holder arrived in the Pocket Reserve.")
     ]
     assert len(await read_notifications(payer)) == 3
 
@@ -105,4 +105,4 @@ async def test_events_before_the_baseline_raise_no_notification(bank, payer_and_
 def test_every_notification_cause_has_a_type_and_a_sentence():
     for meaning in PAYMENT_NOTIFICATIONS.values():
         assert meaning.type in NOTIFICATION_TYPES
-        assert describe(meaning, 100, "Reserve", reason=None).startswith(f"{meaning.noun} of $1.00 ")
+        assert describe(meaning, 100, "Reserve", party="Contoso", reason=None).startswith(f"{meaning.noun} of $1.00 ")

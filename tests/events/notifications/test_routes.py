@@ -56,15 +56,16 @@ async def test_incoming_money_raises_a_notification_immediately(customer_desk, c
     await customer_world.wire(pocket, 25_000_00)
     await customer_world.ach(pocket, 12_50)
     ach, wire = (await customer_desk.get(PATH))["items"]
-    assert wire["description"] == "A wire of $25,000.00 arrived in the Pocket Payroll."
-    assert ach["description"] == "An ACH credit of $12.50 arrived in the Pocket Payroll."
+    assert wire["description"] == "A wire of $25,000.00 from Contoso arrived in the Pocket Payroll."
+    assert ach["description"] == "An ACH credit of $12.50 from FakeCompany arrived in the Pocket Payroll."
     assert {wire["type"], ach["type"]} == {"FUNDS_RECEIVED"}
     assert wire["notification_metadata"]["amount_usdc"] == 25_000_00
     entry = {"portal_id": pocket.portal, "amount_usdc": 3_00, "direction": "DEBIT"}
     await customer_world.ask("POST", "/api/v1/sandbox/ach/entries/", entry, status=202)
     debit = (await customer_desk.get(PATH))["items"][0]
-    assert debit["description"] == "An ACH debit of $3.00 was collected from the Pocket Payroll."
+    assert debit["description"] == "An ACH debit of $3.00 by FAKECOMPANY was collected from the Pocket Payroll."
     assert debit["type"] == "TRANSFER_COMPLETED"
+    assert (await customer_desk.get(PATH, {"type[]": "TRANSFER_COMPLETED"}))["items"] == [debit]
 
 
 async def test_notifications_have_a_separate_list_and_status_for_each_member(

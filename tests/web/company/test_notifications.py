@@ -1,6 +1,6 @@
 """Notifications are read by the member whom they are for; audiences are chosen by administrators."""
 
-from tests.support.browser import forms_of
+from tests.support.browser import first_match, forms_of
 
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.web.company.notifications import SUBJECTS
@@ -28,15 +28,19 @@ async def test_a_notification_is_marked_as_read(console, customer_desk, customer
     await browser.go(f"{browser.home}/notifications")
     await browser.go(f"{browser.home}/notifications")
     assert 'aria-label="Notifications, 1 unread"' in browser.page.text
-    assert "Payments Money arrived" in browser.text
-    assert f'href="{browser.home}/pockets/{own.id}">Money arrived' in browser.page.text
+    assert "A wire of $10.00 from " in browser.text
+    payment = first_match(r'href="(/[^"]*/transactions/[^"]+)">A wire of \$10.00', browser.page.text)
+    assert "Wire received" in (await browser.go(payment)).text
+    await browser.go(f"{browser.home}/notifications?about=Approvals")
+    assert "No notification matches." in browser.text
+    await browser.go(f"{browser.home}/notifications?about=Payments")
     await browser.send(f"{browser.home}/notifications/read")
     await browser.follow()
     assert 'aria-label="Notifications"' in browser.page.text
     colleague = await console(customer_desk, role="VIEWER")
     await colleague.go(colleague.home)
     assert (await colleague.post(action, {"csrf": colleague.csrf, "status": "READ"})).status_code == 404
-    for wrong in ("?status=NONE", "?cursor=x"):
+    for wrong in ("?status=NONE", "?cursor=x", "?about=Love"):
         assert (await browser.go(f"{browser.home}/notifications{wrong}")).status_code == 422
 
 

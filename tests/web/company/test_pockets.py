@@ -106,7 +106,7 @@ async def test_money_is_held_and_released_on_the_page_of_its_pocket_and_not_by_a
     assert "must be within 30 days from now" in manager.text
     assert (await manager.send(f"{path}/holds", **fields)).status_code == 303
     await viewer.go(path)
-    assert "Held $1,250.50 , how it came about kept for what it is meant for" in viewer.text
+    assert "Held $1,250.50 , how it came about stays for 1 hold" in viewer.text
     assert "Rent of July $1,250.50, until" in viewer.text
     assert "Hold money" not in viewer.text
     sent = {"csrf": viewer.csrf, "form_key": "0123456789", **fields}

@@ -55,7 +55,7 @@ async def test_a_viewer_can_read_reports_but_not_request_them(
 ):
     viewer = await console(customer_desk, role="VIEWER")
     await viewer.go(f"{viewer.home}/reports")
-    assert "Request a report" not in viewer.text
+    assert "Create report" not in viewer.text
     new = f"{viewer.home}/reports/new"
     form = {"csrf": viewer.csrf, "type": "POSITION_SUMMARY_REPORT", "date": "2025-06-02", "format.PDF": "yes"}
     assert (await viewer.post(new, form)).status_code == 403
@@ -74,6 +74,8 @@ async def test_a_viewer_can_read_reports_but_not_request_them(
 async def test_console_statements_link_to_their_files(console, customer_desk, other_customer, pocket):
     await make_june(customer_desk, customer_desk.team.customer)
     browser = await console(customer_desk, role="VIEWER")
+    await browser.go(f"{browser.home}/reports")
+    assert f'href="{browser.home}/statements/2025-06/all.zip"' in browser.page.text
     await browser.go(f"{browser.home}/statements?period=2025-06&type=BANK&pocket={pocket.id}")
     assert "June 2025" in browser.text
     assert "Bank statement" in browser.text.rsplit("Filter")[-1]

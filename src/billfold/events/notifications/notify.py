@@ -271,9 +271,12 @@ def _notification(row: Record) -> CustomerNotification:
     return msgspec.convert(fields, CustomerNotification)
 
 
+_OF_TYPES = " AND ($3::text[] IS NULL OR type = ANY($3))"
+
+
 def _list(statement: str) -> KeysetList[CustomerNotification]:
     return KeysetList(
-        f"SELECT * FROM ({statement}) n WHERE {{page}}", _notification, created_at="timestamptz", id="uuid"
+        f"SELECT * FROM ({statement}{_OF_TYPES}) n WHERE {{page}}", _notification, created_at="timestamptz", id="uuid"
     )
 
 
@@ -282,7 +285,8 @@ NOTIFICATIONS = {
     for status, (of_user, of_customer) in _CONDITIONS.items()
     for is_service in (True, False)
 }
-"""The notifications of a customer ($1) and a user ($2), by whether it is a service user (NULL), and by status."""
+"""The notifications of a customer ($1) and a user ($2) of some types ($3, NULL for all), by whether it is a service
+user (NULL), and by status."""
 
 
 async def get_notification(

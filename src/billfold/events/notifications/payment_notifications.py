@@ -36,7 +36,11 @@ EVENTS_MAX = 5_000
 """Maximum number of events per call, which limits the duration of a read."""
 
 
-_TRANSFER = "SELECT amount, reason FROM transfer WHERE customer_id = $1 AND transfer_id = $2"
+_TRANSFER = """
+SELECT t.amount, t.reason, p.name AS party
+  FROM transfer t LEFT JOIN pocket p ON p.customer_id = t.customer_id AND p.pocket_id = t.to_pocket_id
+ WHERE t.customer_id = $1 AND t.transfer_id = $2
+"""
 
 
 class PaymentNotification(NamedTuple):
@@ -112,10 +116,15 @@ SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
 """
 _AMOUNT_BY_REFERENCE = """
 SELECT (array_agg(amount ORDER BY entry_no DESC))[1] AS amount,
+       (array_agg(activity_id ORDER BY entry_no))[1] AS transaction_id,
+       (array_agg(coalesce(details->>'counterparty_name', details->>'company_name') ORDER BY entry_no))[1] AS party,
        (array_agg(direction ORDER BY entry_no))[1] AS direction -- before a return
   FROM transaction WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4
 """
-_ACTIVITY = "SELECT amount FROM transaction WHERE customer_id = $1 AND activity_id = $2"
+_ACTIVITY = """
+SELECT amount, activity_id AS transaction_id, details->'counterparty'->>'name' AS party, direction
+  FROM transaction WHERE customer_id = $1 AND activity_id = $2
+"""
 _CARD = """
 SELECT c.last_four, c.pocket_id, p.name FROM card c JOIN pocket p USING (customer_id, pocket_id)
  WHERE c.customer_id = $1 AND c.card_id = $2
@@ -200,19 +209,20 @@ async def _notify_of_payment(conn: Connection, vault: Vault, row: Record, now: d
     meaning = PAYMENT_NOTIFICATIONS[row["kind"]]
     customer_id, payload = row["customer_id"], msgspec.json.decode(row["payload"])
     pocket_id = UUID(payload[meaning.pocket])
-    cents, reason, is_debit = await _find_amount(conn, customer_id, pocket_id, meaning=meaning, payload=payload)
+    moved = await _find_moved(conn, customer_id, pocket_id, meaning=meaning, payload=payload)
     if meaning is _ACH_IN:
-        if cents is None:  # a prenote moves nothing
+        if moved.get("amount") is None:  # a prenote moves nothing
             return
-        if is_debit:
+        if moved["direction"] == "DEBIT":
             meaning = meaning._replace(type=_DONE, noun=_COLLECTED)
     name = await conn.fetchval(_NAME, customer_id, pocket_id)
     metadata: dict[str, Any] = {
         **_event_metadata(row),
         "pocket_id": pocket_id,
         meaning.moved: payload.get(meaning.moved),
-        "amount_usdc": cents,
-        "reason": reason,
+        "transaction_id": moved.get("transaction_id"),
+        "amount_usdc": moved.get("amount"),
+        "reason": moved.get("reason"),
     }
     await notify(
         conn,
@@ -220,7 +230,7 @@ async def _notify_of_payment(conn: Connection, vault: Vault, row: Record, now: d
         customer_id,
         kind=meaning.type,
         title=_TITLES[meaning.type],
-        description=describe(meaning, cents, name, reason=reason),
+        description=describe(meaning, moved.get("amount"), name, party=moved.get("party"), reason=moved.get("reason")),
         metadata={key: value for key, value in metadata.items() if value is not None},
         now=now,
     )
@@ -230,32 +240,35 @@ def _event_metadata(row: Record) -> dict[str, Any]:
     return {"event_id": row["event_id"], "event_type": row["kind"], "occurred_at": iso_z(row["raised_at"])}
 
 
-def describe(meaning: PaymentNotification, cents: int | None, pocket: str, reason: str | None) -> str:
-    """Return what happened in one sentence: "A wire of $1.00 arrived in the Pocket Reserve." """
+def describe(
+    meaning: PaymentNotification, cents: int | None, pocket: str, *, party: str | None = None, reason: str | None
+) -> str:
+    """Return what happened in one sentence: "A wire of $1.00 from Contoso arrived in the Pocket Reserve." """
     amount = "" if cents is None else f" of {format_usd(cents)}"
     because = "" if reason is None else f" ({reason})"
-    predicate = "was collected from the Pocket" if meaning.noun == _COLLECTED else _PREDICATES[meaning.type]
-    return f"{meaning.noun}{amount} {predicate} {pocket}{because}."
+    is_collected = meaning.noun == _COLLECTED
+    predicate = "was collected from the Pocket" if is_collected else _PREDICATES[meaning.type]
+    between = "by" if is_collected else "from" if meaning.type == _IN else "to"
+    whose = f" {between} {party}" if party else ""
+    return f"{meaning.noun}{amount}{whose} {predicate} {pocket}{because}."
 
 
-async def _find_amount(
+async def _find_moved(
     conn: Connection, customer_id: UUID, pocket_id: UUID, meaning: PaymentNotification, payload: dict[str, Any]
-) -> tuple[int | None, str | None, bool]:
-    """Return how much moved or was to move, in cents, and the reason for a rejection; None if unknown.
-
-    True if it left the Pocket by what the other side asked for.
+) -> Mapping[str, Any]:
+    """Return what is known of a payment: its amount in cents, the other party, its transaction, its direction as the
+    other side asked for it, and the reason for a rejection.
     """
     reference = payload.get(meaning.moved)
     if reference is None:
-        return None, None, False
+        return {}
     if meaning.moved == "on_us_id":
-        transfer = await conn.fetchrow(_TRANSFER, customer_id, UUID(reference))
-        return (None, None, False) if transfer is None else (transfer["amount"], transfer["reason"], False)
-    if meaning.moved == "transaction_activity_id":
-        return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None, False
-    moved = await conn.fetchrow(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference)
-    assert moved is not None
-    return moved["amount"], None, moved["direction"] == "DEBIT"
+        moved = await conn.fetchrow(_TRANSFER, customer_id, UUID(reference))
+    elif meaning.moved == "transaction_activity_id":
+        moved = await conn.fetchrow(_ACTIVITY, customer_id, UUID(reference))
+    else:
+        moved = await conn.fetchrow(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference)
+    return dict(moved or {})
 
 
 _FAILING_TEXT = "Its last deliveries all failed. They are tried again as its retry policy says."

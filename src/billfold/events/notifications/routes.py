@@ -1,5 +1,6 @@
 """Operations on the notifications of a member, and on the audiences of notification types."""
 
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -8,10 +9,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from billfold.audit.record import audited_by
 from billfold.events.notifications import kinds, notify, payment_notifications
-from billfold.events.notifications.kinds import CustomerNotification
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES, CustomerNotification
 from billfold.events.notifications.notify import RECIPIENTS_MAX
 from billfold.http.operations import delete, get, patch, post, put, with_scope
-from billfold.http.parameters import ListQuery, page_of
+from billfold.http.parameters import ListQuery, Query, page_of, parse_choice
 from billfold.http.schemas import CursorList
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
@@ -21,6 +22,14 @@ from billfold.platform.errors import InvalidInput, Refused
 READS = with_scope("notifications.read", "notifications")
 WRITES = with_scope("notifications.write", "notifications")
 _NEEDED_PERMISSION = "team.write"
+Types = Annotated[
+    list[str] | None,
+    Query(
+        name="type[]",
+        parse=partial(parse_choice, list(NOTIFICATION_TYPES)),
+        schema={"type": "string", "enum": list(NOTIFICATION_TYPES)},
+    ),
+]
 
 
 class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -31,7 +40,7 @@ class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=Tru
 
 @get("/api/v1/notifications/", READS, tag="notifications")
 async def list_notifications(
-    member: CustomerCaller, bank: Bank, wanted: ListQuery, status: kinds.Status | None = None
+    member: CustomerCaller, bank: Bank, wanted: ListQuery, status: kinds.Status | None = None, types: Types = None
 ) -> CursorList[CustomerNotification]:
     """List notifications.
 
@@ -40,9 +49,8 @@ async def list_notifications(
     await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall, wait=False)
     user_id = member.access.user_id
     listed = notify.NOTIFICATIONS[user_id is None, status]
-    page = await wanted.read(
-        bank, listed, member.customer_id, user_id, scope="notifications", filters=(member.customer_id, user_id, status)
-    )
+    values = (member.customer_id, user_id, types)
+    page = await wanted.read(bank, listed, *values, scope="notifications", filters=(*values, status))
     return page_of(page, kinds.open_notifications(bank.vault, member.customer_id, page.items))
 
 

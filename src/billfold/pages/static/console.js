@@ -16,13 +16,15 @@ if (ticking.length) {
 }
 
 // In a narrow window the menu and the filters of a list are closed until they are opened; in a wide one they are always there.
+document.documentElement.classList.add("scripted");
 const narrow = matchMedia("(max-width: 56rem)");
 const fold = () => { for (const each of document.querySelectorAll(".sections, .filters > .more")) each.open = !narrow.matches || Boolean(each.querySelector("[aria-invalid]")); };
 narrow.addEventListener("change", fold);
 fold();
 
+const menusThatClose = () => document.querySelectorAll(narrow.matches ? "details.menu[open], .sections[open]" : "details.menu[open]");
 addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
+  for (const menu of menusThatClose()) {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
@@ -171,7 +173,7 @@ addEventListener("keydown", (event) => {
     return;
   }
   if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+  if (event.key === "Escape") for (const menu of menusThatClose()) menu.open = false;
   if (event.key === "/") {
     const search = document.querySelector("[data-search]");
     event.preventDefault();
@@ -376,6 +378,25 @@ for (const input of document.querySelectorAll("input[data-reads]")) {
   input.addEventListener("change", async () => {
     if (input.files[0]) document.getElementById(input.dataset.reads).value = await input.files[0].text();
   });
+}
+
+// Who opens what an unread notification is about has read it.
+addEventListener("click", (event) => {
+  const form = event.target.closest?.(".unread a.row")?.closest("li").querySelector("[data-marks-read]");
+  if (!form) return;
+  const sent = new URLSearchParams(new FormData(form)), button = form.querySelector("button");
+  if (button.name) sent.set(button.name, button.value);
+  fetch(form.action, { method: "POST", body: sent, keepalive: true, redirect: "manual" }).catch(() => {});
+});
+
+// A preset fills in fields of its form, named and valued as in a query; it is chosen while they have these values.
+for (const button of document.querySelectorAll("[data-fills]")) {
+  const fields = [...new URLSearchParams(button.dataset.fills)].map(([name, value]) => [button.form.elements[name], value]);
+  const show = () => button.setAttribute("aria-pressed", String(fields.every(([field, value]) => field.value === value)));
+  button.addEventListener("click", () => { for (const [field, value] of fields) field.value = value; button.form.dispatchEvent(new Event("input")); });
+  button.form.addEventListener("input", show);
+  button.hidden = false;
+  show();
 }
 
 // A page about what is under way is read again until that has ended; not while somebody fills in a form of it.

@@ -26,6 +26,7 @@ from billfold.web.done_messages import DONE
 from billfold.web.page_context import ACCOUNT, PageContext, PageResponse, redirect
 
 _RECENT = 8
+_TO_DO = 4
 _DECIDED = 50
 _FAILED_SINCE = timedelta(days=7)
 _SPAN, _POINTS = timedelta(days=90), 45
@@ -100,7 +101,7 @@ async def _to_do(company: Company) -> dict[str, Any]:
     found = version and await find_unaccepted(company.page.pool, company.page.user.user_id, version)
     mine = [each for each in waiting if each.is_mine]
     return {
-        "waiting": mine[:_RECENT],
+        "waiting": mine[:_TO_DO],
         "to_approve": len(mine),
         "failed": [each for each in decided.items if each.transfer.execution_status == "REJECTED"],
         "agreement_due": found == company.customer_id,

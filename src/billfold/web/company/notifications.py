@@ -1,31 +1,43 @@
 """A member's notifications, and who is notified of what."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from itertools import groupby
+from typing import NamedTuple
+from uuid import UUID
 
 from litestar import get, post
 
+from billfold.batches.store import find_batches_of
 from billfold.events.notifications import routes
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, CustomerNotification
+from billfold.http.raw_request import is_uuid
 from billfold.platform.dates import format_moment
 from billfold.platform.errors import InvalidInput
+from billfold.platform.money import format_usd
 from billfold.team.routes import get_team
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
 _PATH = "/companies/{customer_id:str}/notifications"
-_PAGE = 30
+_PAGE = 50
 _STATES = ("UNREAD", "READ")
 _CAUSES = {
-    "transfer_request_id": "transfer-requests",
-    "counterparty_id": "counterparties",
-    "report_request_id": "reports",
-    "subscription_id": "developer/subscriptions",
-    "pocket_id": "pockets",
+    "batch_id": "{path}/batches/{id}",
+    "transfer_request_id": "{path}/transfer-requests/{id}",
+    "transaction_id": "{path}/transactions/{id}",
+    "counterparty_id": "{path}/counterparties/{id}",
+    "report_request_id": "{path}/reports/{id}",
+    "authorization_request_id": "{path}/approvals/changes/{id}",
+    "subscription_id": "{path}/developer/subscriptions/{id}",
+    "key": "{path}/statements?period={id}",
+    "member_id": "/team/{owner}/members/{id}",
+    "pocket_id": "{path}/pockets/{id}",
 }
-"""Names in the metadata of a notification, and where what they name is shown."""
+"""Names in the metadata of a notification, and where what they name is shown, the best first."""
+_PAYMENT_IDS = ("wire_id", "on_us_id")
+"""Names in the metadata under which the id of a transfer request is."""
+_OUTCOMES = {"TRANSFER_COMPLETED": "were carried out", "TRANSFER_REJECTED": "were rejected"}
 SUBJECTS = {
     "Approvals": ("TRANSFER_REQUEST_PENDING_REVIEW", "TRANSFER_REQUEST_REVIEWED", "TRANSFER_REQUEST_BLOCKED"),
     "Payments": ("TRANSFER_COMPLETED", "TRANSFER_REJECTED", "FUNDS_RECEIVED"),
@@ -35,7 +47,19 @@ SUBJECTS = {
     "Developer": ("SUBSCRIPTION_DELIVERY_FAILING",),
 }
 """What notifications are about, and their types."""
-_SUBJECT_OF = {each: subject for subject, types in SUBJECTS.items() for each in types}
+
+
+class Line(NamedTuple):
+    """A line of the list: what it says, where it leads, and its notifications, several for transfers of one batch."""
+
+    text: str
+    path: str
+    items: list[CustomerNotification]
+
+    @property
+    def unread(self) -> list[CustomerNotification]:
+        """The unread ones."""
+        return [each for each in self.items if each.status == "UNREAD"]
 
 
 async def _show(company: Company, notification_type: str, *, wrong: FormError = "") -> PageResponse:
@@ -57,38 +81,78 @@ async def show_notifications(company: InCompany) -> PageResponse:
     status = query.get("status", "")
     if status not in {"", *_STATES}:
         raise InvalidInput.at("query", "status", msg=f"must be one of {', '.join(_STATES)}")
-    rows = await company.api.get(routes.list_notifications, status=status, cursor=query.get("cursor"), limit=_PAGE)
+    about = query.get("about", "")
+    if about and about not in SUBJECTS:
+        raise InvalidInput.at("query", "about", msg=f"must be one of {', '.join(SUBJECTS)}")
+    filters = {"status": status, "type[]": SUBJECTS.get(about)}
+    rows = await company.api.get(
+        routes.list_notifications,
+        cursor=query.get("cursor"),
+        limit=_PAGE,
+        **{name: each for name, each in filters.items() if each},
+    )
     zone = company.page.user.time_zone
-    days = groupby(rows.items, lambda each: format_moment(each.created_at, zone).rpartition(", ")[0])
+    days = groupby(await _lines(company, rows.items), lambda each: _day_of(each.items[0], zone))
     return company.render(
         "notifications",
         rows=rows,
-        days=[(day, _by_subject(company, items)) for day, items in days],
-        filters={"status": status},
+        days=[(day, list(lines)) for day, lines in days],
+        today=format_moment(company.page.now, zone).rpartition(", ")[0],
+        subjects=list(SUBJECTS),
+        filters={"status": status, "about": about},
     )
 
 
-def _by_subject(
-    company: Company, items: Iterable[CustomerNotification]
-) -> Mapping[str, list[tuple[CustomerNotification, str]]]:
-    """Return notifications, each with the path of what it is about, in groups."""
-    groups = defaultdict[str, list[tuple[CustomerNotification, str]]](list)
+def _day_of(notification: CustomerNotification, zone: str) -> str:
+    return format_moment(notification.created_at, zone).rpartition(", ")[0]
+
+
+async def _lines(company: Company, items: Sequence[CustomerNotification]) -> list[Line]:
+    """Return notifications as lines: what became of the transfers of a batch on one day is one line."""
+    zone = company.page.user.time_zone
+    paid = {each.id: key for each in items if each.type in _OUTCOMES and (key := _payment_of(each))}
+    batches = await find_batches_of(company.page.pool, company.customer_id, [*paid.values()]) if paid else {}
+    lines: dict[object, Line] = {}
     for each in items:
-        groups[_SUBJECT_OF[each.type]].append((each, _cause(company, each)))
-    return groups
+        batch = batches.get(paid[each.id]) if each.id in paid else None
+        if batch is None:
+            lines[each.id] = Line(each.description, _cause(company, each), [each])
+            continue
+        path = f"{company.path}/batches/{batch.batch_id}"
+        line = lines.setdefault((batch.batch_id, each.type, _day_of(each, zone)), Line("", path, []))
+        line.items.append(each)
+    return [each if each.text else each._replace(text=_said_together(each.items)) for each in lines.values()]
+
+
+def _said_together(items: Sequence[CustomerNotification]) -> str:
+    if len(items) == 1:
+        return items[0].description
+    cents = sum((each.notification_metadata or {}).get("amount_usdc") or 0 for each in items)
+    return f"{len(items)} transfers of a batch, {format_usd(cents)} together, {_OUTCOMES[items[0].type]}."
+
+
+def _payment_of(notification: CustomerNotification) -> UUID | None:
+    found = notification.notification_metadata or {}
+    return next((UUID(found[name]) for name in _PAYMENT_IDS if is_uuid(str(found.get(name, "")))), None)
 
 
 def _cause(company: Company, notification: CustomerNotification) -> str:
     """Return the path of what a notification is about, or nothing."""
-    told = notification.notification_metadata or {}
-    return next((f"{company.path}/{place}/{told[name]}" for name, place in _CAUSES.items() if told.get(name)), "")
+    found, places = notification.notification_metadata or {}, {"path": company.path, "owner": company.customer_id}
+    return next((place.format(id=found[name], **places) for name, place in _CAUSES.items() if found.get(name)), "")
 
 
 @post(f"{_PATH}/read")
 async def mark_all(company: InCompany) -> PageResponse:
-    """Mark all notifications as read."""
-    await company.api.send(routes.mark_all_notifications_read, key=company.page.form_key)
-    return redirect(f"{company.path}/notifications", done="all-read")
+    """Mark all notifications as read, or those of one line."""
+    key, chosen = company.page.form_key, company.page.form.get("ids", "").split()
+    for each in chosen[:_PAGE]:
+        notification_id = path_id(each, "There is no such notification.")
+        names = {"notification_id": notification_id}
+        await company.api.send(routes.update_notification, {"status": "READ"}, key=f"{key}{each}", **names)
+    if not chosen:
+        await company.api.send(routes.mark_all_notifications_read, key=key)
+    return redirect(f"{company.path}/notifications", done="marked-read" if chosen else "all-read")
 
 
 @post(f"{_PATH}/{{notification_id:str}}")

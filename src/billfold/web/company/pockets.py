@@ -1,9 +1,9 @@
 """The Pockets of a company: opened, renamed, closed, with their portals; and one of them with its value over time."""
 
 import asyncio
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from litestar import get, post
@@ -26,7 +26,9 @@ from billfold.accounts.portals.routes import (
 )
 from billfold.accounts.portals.schemas import Instruction
 from billfold.accounts.transactions.routes import list_own_transactions
-from billfold.bills.rules.strategies import STRATEGIES
+from billfold.bills.rules.market import Market
+from billfold.bills.rules.strategies import STRATEGIES, Strategy
+from billfold.bills.types import Bill
 from billfold.http.caller import NOT_YET
 from billfold.http.parameters import WRONG_DAY
 from billfold.http.schemas import Amount
@@ -71,6 +73,7 @@ async def show_pockets(company: InCompany) -> PageResponse:
     days = days_between(today - timedelta(days=_SPARK_DAYS), today, at_most=_SPARK_POINTS)
     return company.render(
         "pockets",
+        whole=overview_of(bank, rows, now) if listed.count == len(rows) else None,
         pockets=listed,
         chosen=status,
         size=_PAGE,
@@ -81,9 +84,29 @@ async def show_pockets(company: InCompany) -> PageResponse:
 
 async def _show_new(company: Company, wrong: FormError = "") -> PageResponse:
     company.require(_SCOPE)
+    market, now = company.page.server.bank.market, company.clock.now
     return company.render(
-        "pocket_new", wrong=wrong, given=company.page.form, strategies=[each.id for each in STRATEGIES]
+        "pocket_new",
+        wrong=wrong,
+        given=company.page.form,
+        strategies=[_offer(market, each, now) for each in STRATEGIES],
     )
+
+
+class Offer(NamedTuple):
+    """A strategy, the bill that it buys now and its yield as a fraction; None without such a bill."""
+
+    id: str
+    bill: Bill | None = None
+    yield_to_maturity: str = ""
+
+
+def _offer(market: Market, strategy: Strategy, now: datetime) -> Offer:
+    try:
+        bill = market.on_the_run(strategy.maturity_weeks, et_date(now))
+    except NotFound:
+        return Offer(strategy.id)
+    return Offer(strategy.id, bill, market.tick_prices(now)[bill.cusip].yield_to_maturity)
 
 
 @get("/companies/{customer_id:str}/pockets/new")
@@ -208,6 +231,7 @@ async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") 
         holds=holds.items,
         hold_days=[et_date(company.clock.now) + each for each in (timedelta(0), DURATION, DURATION_MAX - _DAY)],
         pocket=pocket,
+        today=et_date(company.clock.now),
         last_day=et_date(company.clock.now) - _DAY,
         overview=overview_of(bank, rows, company.clock.now),
         per_second=_appreciation(pocket),

@@ -1,8 +1,9 @@
 """The transactions of a company, filtered by the query; as a CSV file; one of them."""
 
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import date, datetime
-from typing import Any
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
 from uuid import uuid5
 
 import msgspec
@@ -17,6 +18,7 @@ from billfold.accounts.transactions.schemas import AchActivity, CardActivity, On
 from billfold.accounts.transactions.store import get_transaction_row
 from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import create_transfer_request, get_transfer_request
+from billfold.bills.rules.fees import fee_charge_date
 from billfold.explanations.routes import explain_transaction
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
@@ -29,7 +31,7 @@ from billfold.payments.on_us.reversals.store import find_open_request
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireStatus, WireType
 from billfold.payments.wires.routes import cancel_wire
 from billfold.payments.wires.store import get_wire
-from billfold.platform.dates import et_date
+from billfold.platform.dates import et_date, parse_day
 from billfold.platform.errors import NotFound
 from billfold.web.console.lists import TRANSACTION_FILTERS, list_choices, operation_filters, read_listing
 from billfold.web.console.team import Company, InCompany
@@ -56,7 +58,27 @@ async def show_transactions(company: InCompany) -> PageResponse:
         listing=listing,
         names=await list_choices(company, shown, listing.filters.get("pocket", "")),
         types=sorted(TYPES),
+        fees=_fees_after(company, listing.filters),
     )
+
+
+class FeesAfter(NamedTuple):
+    """The last day of a month, and the later day on which its fees are booked."""
+
+    month_end: date
+    booked_on: date
+
+
+def _fees_after(company: Company, filters: Mapping[str, str]) -> FeesAfter | None:
+    """Return where the fees of the last month of a list are, if that is whole and they are outside of the list."""
+    last: date | None = None
+    with suppress(ValueError):
+        last = parse_day(filters.get("to", ""))
+    if last is None or last >= et_date(company.clock.now) or filters.get("type", "FEE") != "FEE":
+        return None
+    if (last + timedelta(days=1)).day != 1:
+        return None
+    return FeesAfter(last, fee_charge_date(last, company.page.server.bank.calendars))
 
 
 @get("/companies/{customer_id:str}/transactions.csv")

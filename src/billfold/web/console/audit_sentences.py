@@ -11,8 +11,12 @@ _SAID = {
     "user.login": "signed in",
     "user.logout": "signed out",
     "ach.given_back": "returned the ACH entry",
+    "application.invited": "invited people to fill in the application",
+    "application.invite_accepted": "began to fill in the application",
+    "notification.updated": "marked notifications as read or unread",
 }
 _NOUNS = {"ach": "ACH entry", "pocket": "Pocket", "oauth_client": "application", "user": "account"}
+_SAID_WITH_OF = ("Transfer request", "Batch")
 _PAST = ("ed", "en", "n")
 _NAMES = ("display_name", "name", "counterparty_name", "email", "url", "type")
 """The details of an entry that name its subject, the best first."""
@@ -45,7 +49,7 @@ def sentence_of(action: str, resource_id: str | None, details: Mapping[str, Any]
         return Sentence(words)
     hit = named.get(resource_id or "")
     if hit:
-        return Sentence(f"{words} of" if hit.kind == "Transfer request" else words, hit.label, hit.path)
+        return Sentence(f"{words} of" if hit.kind in _SAID_WITH_OF else words, hit.label, hit.path)
     if action.startswith("transfer_request."):
         return Sentence(words)
     name = next((details[each] for each in _NAMES if isinstance(details.get(each), str)), "")

@@ -5,6 +5,7 @@ A filter that the operation refuses is shown again with its error, as in a form.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
@@ -16,6 +17,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.web.console.team import ApiTeam, Company
 from billfold.web.forms import cents_of
+from billfold.web.page_context import FormError
 
 TRANSACTION_FILTERS = {
     "pocket": "pocket[]",
@@ -30,6 +32,7 @@ TRANSACTION_FILTERS = {
 }
 """The filters of transactions as pages name them, and as their operations do."""
 _CHOICES_MAX = 50
+Choices = Mapping[str, Mapping[str, Sequence[str]]]
 _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
 
 
@@ -60,7 +63,7 @@ class Listing(NamedTuple):
 
     rows: CursorList[Any]
     filters: dict[str, str]
-    wrong: InvalidInput | str
+    wrong: FormError
     backwards: bool = False
     presets: Sequence[Preset] = ()
 
@@ -70,26 +73,31 @@ class Listing(NamedTuple):
         return bool(self.rows.next_page or self.rows.prev_page)
 
 
-async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, str], limit: int) -> Listing:
+async def read_listing(
+    team: ApiTeam, operation: Operation, names: Mapping[str, str], limit: int, choices: Choices = MappingProxyType({})
+) -> Listing:
     """Return the list of an operation with the filters of the query.
 
-    `names` maps the operation's parameters to the page's. Amounts are dollars in the query, cents in the operation.
+    `names` maps the operation's parameters to the page's. Amounts are dollars in the query, cents in the operation;
+    `choices` are words of the page that stand for several values of the operation.
     """
     sent = team.page.query
     filters = {name: sent[name].strip() for name in names if sent.get(name, "").strip()}
     presets = presets_of(et_date(team.clock.now)) if {"from", "to"} <= names.keys() else ()
     try:
-        values = operation_filters(filters, names)
+        values = operation_filters(filters, names, choices)
         rows = await team.api.get(operation, **values, limit=limit, cursor=sent.get("cursor"))
     except InvalidInput as wrong:
         return Listing(_NOTHING, filters, _in_address(wrong, names), presets=presets)
     return Listing(rows, filters, "", backwards=sent.get("way") == "newer", presets=presets)
 
 
-def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:
+def operation_filters(
+    filters: Mapping[str, str], names: Mapping[str, str], choices: Choices = MappingProxyType({})
+) -> dict[str, object]:
     """Return filters of the query in the form an operation takes. Raises InvalidInput."""
     return {
-        names[name]: cents_of(name, text) if name.startswith("amount") else text
+        names[name]: cents_of(name, text) if name.startswith("amount") else choices.get(name, {}).get(text, text)
         for name, text in filters.items()
         if name in names
     }

@@ -175,7 +175,7 @@ async def show_overview(invite_id: str, page: PageContext) -> PageResponse:
     if not isinstance(visit, Visit):
         return visit
     if visit.invite.accepted_at is None:
-        return visit.render("onboarding_welcome")
+        return visit.render("onboarding_welcome", parts_wanted=_parts_wanted(visit))
     if visit.kind == InvitationType.AUTHORIZED_PERSON:
         return redirect(f"{visit.base}/review")
     own = visit.kind == InvitationType.RELATED_PARTY
@@ -186,8 +186,27 @@ async def show_overview(invite_id: str, page: PageContext) -> PageResponse:
         people=people_of(visit),
         own=own,
         documents_waiting=waiting,
+        documents=[
+            (
+                document_name(each.type),
+                visit.company if each.related_party_id is None else visit.name_of(each.related_party_id),
+                each.status in UNUSABLE,
+            )
+            for each in visit.view.documents
+        ],
         missing=[each for each in visit.view.missing if each != "agreement_consent"],
+        lacking=missing_labels(visit),
     )
+
+
+def _parts_wanted(visit: Visit) -> list[str]:
+    """Return what the visitor fills in, in words: pages, and documents, each once."""
+    if visit.kind == InvitationType.AUTHORIZED_PERSON:
+        return []
+    titles = [each.title for each in visit.business_steps or visit.person_steps]
+    if visit.business_steps:
+        titles.append("For each owner and manager: " + ", ".join(each.title.lower() for each in visit.person_steps))
+    return list(dict.fromkeys([*titles, *(f"{document_name(each.type)}, a file" for each in visit.view.documents)]))
 
 
 @post("/onboarding/{invite_id:str}/begin", opt=PUBLIC)
