@@ -46,7 +46,9 @@ async def list_effects(bank: Bank, proposal: FreezeProposal) -> list[Effect]:
         after = Counter[_Key]()
         for book in found.books.values():
             after.update(_balances(book))
-        changed = [each for each in {**before, **after} if before.get(each, 0) != after[each] and each[2] not in _DERIVED]
+        changed = [
+            each for each in {**before, **after} if before.get(each, 0) != after[each] and each[2] not in _DERIVED
+        ]
         names = await conn.fetch(_NAMES, list(command.customers), [each[1] for each in changed if each[1]])
     customers, pockets = {row[0]: row[2] for row in names}, {row[1]: row[3] for row in names}
     return [

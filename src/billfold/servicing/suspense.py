@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.ledger.bank import Bank
@@ -20,7 +21,8 @@ _WORDS_MAX, _CUSTOMERS_MAX, _SHOWN_MAX = 6, 10, 5
 _LEGAL_FORMS = frozenset({"inc", "llc", "ltd", "corp", "corporation", "company", "the", "lp", "llp"})
 _BY_NUMBER = "SELECT customer_id, object_id, value FROM directory WHERE kind = 'account' AND value = ANY($1::text[])"
 _BY_NAME = """
-SELECT customer_id FROM customer WHERE role <> 'house' AND to_tsvector('simple', name) @@ to_tsquery('simple', $1) LIMIT $2
+SELECT customer_id FROM customer
+ WHERE role <> 'house' AND to_tsvector('simple', name) @@ to_tsquery('simple', $1) LIMIT $2
 """
 _PORTALS = """
 SELECT o.customer_id, o.portal_id, o.routing_number, o.account_number, p.name AS pocket, c.name AS customer
@@ -98,7 +100,14 @@ async def list_owners(bank: Bank, item: SuspenseItem, arrival: Arrival) -> list[
     numbered = {owner for owner, _ in near}
     known = {arrival.customer_id} - {None}
     found = [
-        Owner(*row[:1], row["customer"], row["pocket"], row["routing_number"], row["account_number"], reasons)
+        Owner(
+            customer_id=row["customer_id"],
+            customer=row["customer"],
+            pocket=row["pocket"],
+            routing_number=row["routing_number"],
+            account_number=row["account_number"],
+            reasons=reasons,
+        )
         for row in await pool.fetch(_PORTALS, list(named | numbered | known))
         if (reasons := tuple(_reasons(row, near, named, known, number)))
     ]
@@ -106,7 +115,7 @@ async def list_owners(bank: Bank, item: SuspenseItem, arrival: Arrival) -> list[
 
 
 def _reasons(
-    row: Any, near: Mapping[tuple[UUID, UUID], str], named: set[UUID], known: set[UUID | None], number: str
+    row: Record, near: Mapping[tuple[UUID, UUID], str], named: set[UUID], known: set[UUID | None], number: str
 ) -> Iterator[str]:
     owner = row["customer_id"]
     if owner in known:

@@ -20,6 +20,7 @@ _PAGE = 30
 _STATES = ("UNREAD", "READ")
 _CAUSES = {
     "transfer_request_id": "transfer-requests",
+    "reversal_request_id": "reversal-requests",
     "counterparty_id": "counterparties",
     "report_request_id": "reports",
     "subscription_id": "developer/subscriptions",
@@ -28,7 +29,7 @@ _CAUSES = {
 """Names in the metadata of a notification, and where what they name is shown."""
 SUBJECTS = {
     "Approvals": ("TRANSFER_REQUEST_PENDING_REVIEW", "TRANSFER_REQUEST_REVIEWED", "TRANSFER_REQUEST_BLOCKED"),
-    "Payments": ("TRANSFER_COMPLETED", "TRANSFER_REJECTED", "FUNDS_RECEIVED"),
+    "Payments": ("TRANSFER_COMPLETED", "TRANSFER_REJECTED", "FUNDS_RECEIVED", "REVERSAL_REQUESTED"),
     "Counterparties and cards": ("COUNTERPARTY_STATUS_CHANGED", "CARD_STATUS_CHANGED"),
     "Documents": ("STATEMENT_AVAILABLE", "REPORT_READY"),
     "Team and security": ("TEAM_MEMBER_CHANGED", "SECURITY_ALERT", "APPLICATION_STATUS_CHANGED"),

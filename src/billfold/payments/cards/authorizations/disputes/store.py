@@ -70,9 +70,7 @@ async def list_ended(conn: Db, *, limit: int, status: DisputeStatus | None = Non
 
 async def list_of_purchase(conn: Db, purchase: CardPaymentRow, *, limit: int) -> list[DisputeRow]:
     """Return the disputes of a purchase, the newest first."""
-    return await _disputes.all(
-        conn, _OF_PURCHASE, purchase.customer_id, purchase.card_id, purchase.record_id, limit
-    )
+    return await _disputes.all(conn, _OF_PURCHASE, purchase.customer_id, purchase.card_id, purchase.record_id, limit)
 
 
 async def load_references(
