@@ -1,5 +1,6 @@
 """The transactions of a company, filtered by the query; as a CSV file; one of them."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime
 from typing import Any
@@ -193,14 +194,11 @@ _DISPUTES_MAX = 20
 async def dispute(company: InCompany, transaction_id: str) -> PageResponse:
     """Dispute a payment by card, with a document if there is one."""
     company.require(_UNDOES)
-    found = await company.api.get(get_transaction, transaction_id=path_id(transaction_id, _NO_SUCH))
     try:
         async with received_file(company.page, company.customer_id, DISPUTE_EVIDENCE, optional=True) as sent:
-            fields, key = sent.fields, sent.fields.get("form_key", "")
-            body: dict[str, Any] = {"pocket_id": str(found.pocket_id), "transaction_id": str(found.id)}
-            body |= {"reason": fields.get("reason", "")}
-            if fields.get("amount"):
-                body["amount_usdc"] = cents_of("amount", fields["amount"])
+            found = await company.api.get(get_transaction, transaction_id=path_id(transaction_id, _NO_SUCH))
+            key = sent.fields.get("form_key", "")
+            body = _disputing(found, sent.fields)
             if sent.request.body:
                 made = await company.api.send_file(
                     upload_document, sent.request, key=key and f"{key}-file", document_type=DISPUTE_EVIDENCE
@@ -212,6 +210,13 @@ async def dispute(company: InCompany, transaction_id: str) -> PageResponse:
             raise
         return await _show(company, transaction_id, wrong=wrong)
     return redirect(f"{company.path}/transactions/{found.id}", done="card-disputed")
+
+
+def _disputing(transaction: Any, fields: Mapping[str, str]) -> dict[str, Any]:  # noqa: ANN401 - any variant
+    """Return the body that disputes a payment. Raises InvalidInput."""
+    body = {"pocket_id": str(transaction.pocket_id), "transaction_id": str(transaction.id)}
+    amount = {"amount_usdc": cents_of("amount", fields["amount"])} if fields.get("amount") else {}
+    return {**body, **amount, "reason": fields.get("reason", "")}
 
 
 @post(f"{_DISPUTE}/{{dispute_id:str}}/withdraw")
