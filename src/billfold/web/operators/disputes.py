@@ -107,7 +107,7 @@ _LABELS = (
     Choice(
         DisputeStatus.WON,
         "The cardholder is right",
-        "{left} more is credited to {pocket}. {all} is final then: the bank bears it until a chargeback repays it.",
+        "{left} is credited to {pocket}. {all} is final then: the bank bears it until a chargeback repays it.",
     ),
     Choice(
         DisputeStatus.LOST,
@@ -125,4 +125,7 @@ def _choices(row: DisputeRow, pocket: str) -> list[Choice]:
     amounts = {"left": left, "advanced": row.advanced, "all": left + row.advanced}
     told = {name: format_usd(cents) for name, cents in amounts.items()} | {"pocket": pocket}
     first = 0 if row.status == DisputeStatus.OPENED else 1
-    return [each._replace(effect=each.effect.format_map(told)) for each in _LABELS[first:]]
+    found = [each._replace(effect=each.effect.format_map(told)) for each in _LABELS[first:]]
+    if not row.advanced:
+        found[-1] = found[-1]._replace(effect="Nothing is credited, and no money moves.")
+    return found
