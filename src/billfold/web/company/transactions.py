@@ -260,7 +260,7 @@ async def _reversal_request_of(company: Company, transaction: Any) -> ReversalRe
 
 
 @get("/companies/{customer_id:str}/reversal-requests/{reversal_id:str}")
-async def open_reversal_request(company: InCompany, reversal_id: str) -> PageResponse:
+async def open_link_to_request(company: InCompany, reversal_id: str) -> PageResponse:
     """Redirect to the transaction that a payer requests back, where it is answered."""
     request = await get_request(company.page.pool, company.customer_id, path_id(reversal_id, _NO_REQUEST))
     found = await find_received(company.page.pool, request)
