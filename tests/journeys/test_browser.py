@@ -287,7 +287,7 @@ async def test_an_operator_finds_a_break(sandbox_site):
 
 
 async def hold_a_payment(place):
-    """Hold a wire for a closed account, as a file of the rail would, and propose a freeze; return the payment's page."""
+    """Hold a wire for a closed account, as a file of the rail would, and propose a freeze; return its page."""
     wiring = Wiring({"BILLFOLD_STATE_DIR": str(place.sandbox.state)})
     settings = wiring.settings()
     payment = UnclaimedPayment(ids.new(), Direction.CREDIT, 700_00, reason="NO_ACCOUNT", details={"description": "x"})

@@ -1,4 +1,4 @@
-"""What a proposal would change if it was confirmed now: the balances before and after."""
+"""The balances before and after a proposal, if it was confirmed now."""
 
 from collections import Counter
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What customers of a list hold now, and when something was last booked for them."""
+"""The balances of the customers of a list, and their last bookings."""
 
 from collections.abc import Collection
 from datetime import datetime

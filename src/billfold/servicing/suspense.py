@@ -1,4 +1,4 @@
-"""Money in suspense as operators see it: what came, and whose it may be, with the reasons."""
+"""Money in suspense as operators see it: the payment, and its likely owners with the reasons."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ SELECT o.customer_id, o.portal_id, o.routing_number, o.account_number, p.name AS
 
 
 class Arrival(NamedTuple):
-    """What a payment in suspense says of itself; empty where it says nothing."""
+    """The fields of a payment in suspense; empty if it has none."""
 
     sender: str
     payee: str
