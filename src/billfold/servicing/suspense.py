@@ -97,8 +97,10 @@ async def list_owners(bank: Bank, item: SuspenseItem, arrival: Arrival) -> list[
     if words:
         query = " & ".join(f"{each}:*" for each in words[:_WORDS_MAX])
         named = {row[0] for row in await pool.fetch(_BY_NAME, query, _CUSTOMERS_MAX)}
-    numbered = {owner for owner, _ in near}
-    known = {arrival.customer_id} - {None}
+    known = set() if arrival.customer_id is None else {arrival.customer_id}
+    rows = await pool.fetch(_PORTALS, list(named | known | {owner for owner, _ in near}))
+    closed = near.keys() - {(row["customer_id"], row["portal_id"]) for row in rows}
+    signs = _Signs(near, {owner for owner, _ in closed}, named, known, number)
     found = [
         Owner(
             customer_id=row["customer_id"],
@@ -108,23 +110,31 @@ async def list_owners(bank: Bank, item: SuspenseItem, arrival: Arrival) -> list[
             account_number=row["account_number"],
             reasons=reasons,
         )
-        for row in await pool.fetch(_PORTALS, list(named | numbered | known))
-        if (reasons := tuple(_reasons(row, near, named, known, number)))
+        for row in rows
+        if (reasons := tuple(_reasons(row, signs)))
     ]
     return sorted(found, key=lambda each: -len(each.reasons))[:_SHOWN_MAX]
 
 
-def _reasons(
-    row: Record, near: Mapping[tuple[UUID, UUID], str], named: set[UUID], known: set[UUID | None], number: str
-) -> Iterator[str]:
+class _Signs(NamedTuple):
+    """The accounts near the number of a payment, and the customers to whom something else points."""
+
+    near: Mapping[tuple[UUID, UUID], str]
+    closed: set[UUID]
+    named: set[UUID]
+    known: set[UUID]
+    number: str
+
+
+def _reasons(row: Record, signs: _Signs) -> Iterator[str]:
     owner = row["customer_id"]
-    if owner in known:
+    if owner in signs.known:
         yield "It is the returned money of this customer."
-    if (owner, row["portal_id"]) in near:
-        yield f"Its account number is {row['account_number']}, the payment says {number}."
-    elif any(each == owner for each, _ in near):
-        yield "A closed or other account of this customer has nearly this number."
-    if owner in named:
+    if (owner, row["portal_id"]) in signs.near:
+        yield f"Its account number is {row['account_number']}, the payment says {signs.number}."
+    elif owner in signs.closed:
+        yield "A closed account of this customer has this number, or nearly."
+    if owner in signs.named:
         yield "The payment names this customer."
 
 
