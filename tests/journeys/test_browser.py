@@ -11,9 +11,13 @@ from tests.architecture.pages import ROOT
 from tests.journeys.steps import ask_where_the_wire_is, find_by_key, find_payee, receive_money, see_value_grow
 from tests.support.applications import PERSON, Applicant
 from tests.support.browser import first_match
+from tests.support.cards import pem, unread_key
 from tests.support.events import answer, receiving
 from tests.support.visitor import PHONE_WINDOW
 
+from billfold.dual_control.decisions import propose
+from billfold.dual_control.store import FreezeSubject
+from billfold.identity.operators import Operator
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
@@ -274,13 +278,27 @@ async def test_an_operator_finds_a_break(sandbox_site):
 
 
 async def hold_a_payment(place):
-    """Hold a wire for a closed account, as a file of the rail would; return the path of its page."""
+    """Hold a wire for a closed account, as a file of the rail would, and propose a freeze; return its page."""
     wiring = Wiring({"BILLFOLD_STATE_DIR": str(place.sandbox.state)})
     settings = wiring.settings()
     payment = UnclaimedPayment(ids.new(), Direction.CREDIT, 700_00, reason="NO_ACCOUNT", details={"description": "x"})
     async with wiring.bank(settings, wiring.running_database(settings)) as bank:
         await hold_unclaimed_payments(bank, [payment], rail=Rail.WIRE)
+        by = Operator.of_command_line("olga")
+        await propose(bank, FreezeSubject.POCKET, place.box.pocket_ids[1], freezes=True, reason="Theft", by=by)
         return f"/bank/suspense/{await bank.pool.fetchval('SELECT item_id FROM suspense_item')}"
+
+
+async def dispute(place):
+    """Let the customer pay by card and dispute it; return the path of the operators' page of the dispute."""
+    account = f"/api/v1/service-accounts/{place.box.pocket_ids[0]}"
+    with partner_http(place.box) as http:
+        desk = HttpDesk(http)
+        card = await desk.post(f"{account}/virtual-cards/", {"public_key": pem(unread_key())})
+        cleared = {"card_id": card["card_id"], "amount_usdc": 60_00}
+        made = (await desk.ask("POST", "/api/v1/sandbox/card-clearing/", cleared)).json()
+        body = {"pocket_id": str(place.box.pocket_ids[0]), "transaction_id": made["transaction_id"], "reason": "FRAUD"}
+        return f"/bank/disputes/{(await desk.post('/api/v1/card-disputes/', body))['id']}"
 
 
 async def originate(place):
@@ -307,7 +325,7 @@ async def test_an_operator_answers_where_a_wire_is_at_a_desk_and_on_a_phone(sand
     otto = await sandbox_site.arrive(sandbox_site.box.operators[1])
     await otto.sign_in()
     await ask_where_the_wire_is(otto)
-    otto.links |= {await hold_a_payment(sandbox_site), await originate(sandbox_site)}
+    otto.links |= {await hold_a_payment(sandbox_site), await originate(sandbox_site), await dispute(sandbox_site)}
     otto.links |= {f"/bank/customers/{sandbox_site.box.customer_id}/{name}" for name in ("ach", "transactions")}
     otto.links.add("/bank/search")
     await otto.walk()

@@ -67,7 +67,8 @@ async def upload_document(
     """Upload a document.
 
     The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
-    name it. No signature is needed in the Partner API. Documents of counterparties need only `transfers.write`.
+    name it. No signature is needed in the Partner API. Documents of counterparties and disputes need only
+    `transfers.write`.
     """
     customer = await caller.customer(bank, customer_id)
     _check_allowed(caller, "onboarding.write", document_type)
@@ -107,8 +108,8 @@ async def get_document(caller: Call, bank: Bank, document_id: UUID) -> Document:
 
 
 def _check_allowed(caller: Call, scope: str, document_type: str) -> None:
-    """Raise `forbidden` for a document that is not a counterparty's: those who add counterparties may prove them."""
-    if document_type != rules.PROOF_OF_ACCOUNT and not caller.may(scope):
+    """Raise `forbidden` for a document that is not of a payment: those who add counterparties may prove them."""
+    if document_type not in rules.OF_PAYMENTS and not caller.may(scope):
         raise Refused("forbidden", f"A document of type {document_type} needs the scope {scope}.")
 
 

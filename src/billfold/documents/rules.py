@@ -12,6 +12,10 @@ from billfold.platform.file_kinds import IDENTITY_DOCUMENTS, SIGNATURES, FileKin
 
 PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"
 """The type of a document that proves who owns a counterparty's account."""
+DISPUTE_EVIDENCE: Final = "DISPUTE_EVIDENCE"
+"""The type of a document about a disputed card payment."""
+OF_PAYMENTS: Final = frozenset({PROOF_OF_ACCOUNT, DISPUTE_EVIDENCE})
+"""The types that those who move money upload."""
 TYPES: Final = frozenset(
     (
         *IDENTITY_DOCUMENTS, "IDENTIFICATION_NUMBER_VERIFICATION", "ADDRESS_VERIFICATION", "EIN_CONFIRMATION",
@@ -22,7 +26,7 @@ TYPES: Final = frozenset(
         "LEGAL_ANALYSIS_OF_BUSINESS_MODEL", "COINS_AND_TOKENS_LISTED_AND_OFFERED",
         "COIN_RATING_POLICY_AND_PROCEDURES", "TYPE_OF_BLOCKCHAIN_ANALYTICS_USED", "MARKET_MANIPULATION_POLICY",
         "BSA_AML_OFAC_POLICIES", "INDEPENDENT_AML_AUDIT_REPORT", "BSA_AML_OFAC_INTERNAL_RISK_ASSESSMENT",
-        PROOF_OF_ACCOUNT, "OTHER",
+        PROOF_OF_ACCOUNT, DISPUTE_EVIDENCE, "OTHER",
     )
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ SELECT key FROM unnest($1::text[]) AS key
 """
 _IN_REVIEW = f"""
 WITH d AS MATERIALIZED (
-  {_documents.select} WHERE status = 'PENDING_REVIEW' AND application_id IS NULL
+  {_documents.select} WHERE status = 'PENDING_REVIEW' AND application_id IS NULL AND type <> 'DISPUTE_EVIDENCE'
 ), c AS MATERIALIZED (
   SELECT customer_id, verification::jsonb->'document_ids' AS document_ids FROM counterparty
    WHERE status = 'PENDING' AND customer_id = ANY(ARRAY(SELECT customer_id FROM d)))
@@ -89,7 +89,7 @@ async def list_documents(conn: Db, customer_id: UUID, document_ids: Iterable[UUI
 async def list_awaiting_review(conn: Db, limit: int) -> list[DocumentRow]:
     """Return documents that wait for their own review, oldest first.
 
-    Documents of an application, or of a counterparty under review, are reviewed with it.
+    Documents of an application, of a counterparty under review, or of a dispute, are reviewed with it.
     """
     return await _documents.all(conn, _IN_REVIEW, limit)
 

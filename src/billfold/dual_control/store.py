@@ -1,5 +1,6 @@
 """Proposals of freezes and movements of money, as stored."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -111,6 +112,13 @@ class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(self.movement or "", type=Movement)
 
 
+_SUBJECT_NAMES = """
+SELECT customer_id, name FROM customer WHERE customer_id = ANY($1::uuid[])
+ UNION ALL
+SELECT pocket_id, name FROM pocket WHERE customer_id = ANY($1::uuid[]) AND pocket_id = ANY($2::uuid[])
+ UNION ALL
+SELECT card_id, 'ending ' || last_four FROM card WHERE customer_id = ANY($1::uuid[]) AND card_id = ANY($2::uuid[])
+"""
 _IS_FROZEN = {
     FreezeSubject.CUSTOMER: "SELECT account_status = 'FROZEN' FROM customer WHERE customer_id = $1 AND $2 = $1",
     FreezeSubject.POCKET: "SELECT status = 'FROZEN' FROM pocket WHERE customer_id = $1 AND pocket_id = $2",
@@ -130,6 +138,7 @@ _CONFIRMED = f"""{_proposals.select} WHERE subject_id = $1 AND status IN ('CONFI
  ORDER BY decided_at DESC LIMIT 1
 """
 _OPEN = f"{_proposals.select} WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
+_ABOUT = f"{_proposals.select} WHERE owner_id = $1 AND subject_id = $2 ORDER BY proposed_at DESC LIMIT $3"
 
 
 # Open ones first, so that undecided proposals are not buried under later decisions.
@@ -159,6 +168,16 @@ async def lock_open_proposal(conn: Connection, subject_id: UUID) -> FreezePropos
 async def find_confirmed(conn: Db, subject_id: UUID) -> FreezeProposal | None:
     """Return the last confirmed proposal about something."""
     return await _proposals.first(conn, _CONFIRMED, subject_id)
+
+
+async def name_subjects(conn: Db, owner_ids: Iterable[UUID], subject_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return the names of customers, and of their Pockets and cards among the ids."""
+    return {row[0]: row[1] for row in await conn.fetch(_SUBJECT_NAMES, list(owner_ids), list(subject_ids))}
+
+
+async def list_about(conn: Db, owner_id: UUID, subject_id: UUID, *, limit: int) -> list[FreezeProposal]:
+    """Return the proposals about something of a customer, the newest first."""
+    return await _proposals.all(conn, _ABOUT, owner_id, subject_id, limit)
 
 
 async def is_frozen(conn: Db, row: FreezeProposal) -> bool:

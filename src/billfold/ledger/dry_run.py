@@ -18,7 +18,7 @@ from billfold.platform.errors import BillfoldError, NotFound, Refused
 
 
 class DryRun(NamedTuple):
-    """The outcome of a command `now`, and the book of its first customer as the last command would leave it.
+    """The outcome of a command `now`, the book of its first customer as the last command would leave it, and all books.
 
     Work that fell due before, and would be written with it, is part of the book but not of its rows.
     """
@@ -27,6 +27,7 @@ class DryRun(NamedTuple):
     outcome: Outcome
     book: Book
     lengths: tuple[dict[type[Any], int], dict[type[Any], int]]
+    books: Mapping[UUID, Book]
 
     def rows_of(self, kind: type[Kind]) -> Sequence[Kind]:
         """Return the rows of a class that the command itself would write."""
@@ -75,7 +76,7 @@ def _run(command: Command, books: Mapping[UUID, Book], ctx: Context) -> DryRun |
     before = first.draft.lengths()
     try:
         outcome = command.decide(own, ctx)
-        return DryRun(ctx.now, outcome, first, (before, first.draft.lengths()))
+        return DryRun(ctx.now, outcome, first, (before, first.draft.lengths()), own)
     except (Refused, NotFound) as refusal:
         undo(own.values())
         return refusal

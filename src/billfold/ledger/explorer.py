@@ -88,7 +88,6 @@ SHOWN_MAX = 100
 _POSTINGS_MAX = 1_000
 _LINK = "SELECT version, entry_no, event_no, hash FROM chain_entry WHERE customer_id = $1"
 _COMMIT = f"{_LINK} AND version BETWEEN $2::bigint - 1 AND $2::bigint + 1 ORDER BY version"
-_NEWEST = f"{_LINK} AND ($2::bigint IS NULL OR version < $2) ORDER BY version DESC LIMIT $3"
 # The numbers of a chain only grow: the first commit that has reached a number is found by binary search.
 _REACHED = """
 WITH RECURSIVE half(low, high) AS (
@@ -143,11 +142,6 @@ _COMMANDS_VERSION = "SELECT version FROM command WHERE customer_id = $1 AND comm
 _TRANSACTION = """
 SELECT entry_no FROM transaction WHERE customer_id = $1 AND activity_id IN ($2, $3) ORDER BY entry_no LIMIT 1
 """
-
-
-async def list_commits(conn: Connection, customer_id: UUID, before: int | None, limit: int) -> list[ChainLink]:
-    """Return commits of a customer, the newest first."""
-    return [ChainLink(*row) for row in await conn.fetch(_NEWEST, customer_id, before, limit)]
 
 
 async def get_commit(conn: Connection, customer_id: UUID, version: int) -> Commit:

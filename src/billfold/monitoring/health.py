@@ -293,6 +293,7 @@ _WAITING = f"""
 SELECT (SELECT count(*) FROM freeze_proposal WHERE status IN ('PROPOSED', 'CONFIRMED')) AS proposals,
        (SELECT count(*) FROM reconciliation_break WHERE status = 'OPEN') AS breaks,
        (SELECT count(*) FROM suspense_item WHERE status = 'HELD') AS suspense,
+       (SELECT count(*) FROM card_dispute WHERE status IN ('OPENED', 'PROVISIONALLY_CREDITED')) AS disputes,
        (SELECT count(*) FROM dealer_message WHERE {OPEN_MESSAGES}) AS dealer_messages,
        (SELECT count(*) FROM settlement_difference WHERE status = 'HELD') AS differences
 """

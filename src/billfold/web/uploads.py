@@ -15,14 +15,16 @@ from billfold.web.page_context import PageContext
 
 
 class SentForm(NamedTuple):
-    """The fields before the file, and a request whose body and headers are those of the file."""
+    """The fields before the file, and a request whose body and headers are those of the file; empty without one."""
 
     fields: dict[str, str]
     request: RawRequest
 
 
 @asynccontextmanager
-async def received_file(page: PageContext, owner: UUID, document_type: str) -> AsyncIterator[SentForm]:
+async def received_file(
+    page: PageContext, owner: UUID, document_type: str, *, optional: bool = False
+) -> AsyncIterator[SentForm]:
     """Receive the form of a page that takes a file, within the owner's upload limit.
 
     Raises `forbidden` for a form of another browser, InvalidInput at `file` without a file, and reading errors.
@@ -36,7 +38,7 @@ async def received_file(page: PageContext, owner: UUID, document_type: str) -> A
         ) as sent,
         turns.in_memory(owner),
     ):
-        if not sent.headers:
+        if not sent.headers and not optional:
             raise InvalidInput.at("file", msg="choose one first.", kind="missing")
         part = copy.copy(page.request)
         part.headers, part.body = sent.headers, await asyncio.to_thread(sent.content.read)

@@ -5,6 +5,7 @@ import asyncio
 from tests.payments.on_us.test_routes import PATH, account, payee, reallocation, requested_amount
 from tests.support.applications import run_jobs
 from tests.support.approvals import REQUESTS, decide, status_of
+from tests.support.browser import first_match
 from tests.support.whole_bank import expect_clean
 from tests.support.world import UNKNOWN
 
@@ -55,8 +56,15 @@ async def test_a_transfer_within_a_customer_is_reversed_at_once_and_never_beyond
 async def answered(console, payee, answer):
     """Answer a request on the page of the transaction, and return what the page said."""
     browser = await console(payee)
+    await browser.go(f"{browser.home}/notifications")
+    asked = first_match(rf'href="({browser.home}/reversal-requests/[^"]+)">A payer', browser.page.text)
+    await browser.go(browser.home)
+    assert asked in browser.page.text, "it is to do"
+    await browser.go(asked)
+    found = browser.page.headers["location"]
     (line,) = (await payee.get("/api/v2/transactions/", {"type[]": "ON_US"}))["items"]
     await browser.go(page := f"{browser.home}/transactions/{line['id']}")
+    assert found == page
     said = browser.text
     await payee.bank.pool.execute("DELETE FROM rate_limit_window")
     assert (await browser.send(f"{page}/undo", answer=answer)).status_code == 303

@@ -48,6 +48,7 @@ async def test_a_partner_viewer_sees_customer_values_and_failed_api_requests(
     assert "not-found get_pocket" in viewer.text
     await viewer.go(f"{viewer.home}/customers?name=NORTH")
     assert "Northwind" in viewer.text
+    assert re.search(r"\$2[45]\d,\d{3}\.\d\d", viewer.text), "its balance is listed"
     assert "Northfold" not in viewer.text
     await viewer.go(f"{viewer.home}/customers?name=orth")
     assert "No customer matches." in viewer.text

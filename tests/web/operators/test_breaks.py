@@ -9,7 +9,7 @@ from tests.support.browser import ORIGIN
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
 BREAK = re.compile(r'href="(/bank/breaks/[0-9a-f-]{36})"')
-PROPOSAL = re.compile(r'action="(/bank/freezes/[0-9a-f-]{36})"')
+PROPOSAL = re.compile(r'href="(/bank/freezes/[0-9a-f-]{36})"')
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from billfold.platform.money import cents_for, format_price
 
 ORDER = re.compile(r'href="(/bank/desk/orders/[0-9a-f-]{36})"')
 EXECUTION = re.compile(r'href="(/bank/desk/executions/[0-9a-f-]{36})"')
-PROPOSAL = re.compile(r'action="(/bank/freezes/[0-9a-f-]{36})"')
+PROPOSAL = re.compile(r'href="(/bank/freezes/[0-9a-f-]{36})"')
 
 
 @pytest.fixture

@@ -170,7 +170,7 @@ async def _count_on_pages(olga):
     seen, cursor = 0, ""
     for there in (True, True, False):
         await olga.go(f"/bank/freezes?cursor={cursor}")
-        seen += len(re.findall("<strong>(Unf|F)reeze ", olga.page.text))
+        seen += len(re.findall(">(Unf|F)reeze the [^<]+</a>", olga.page.text))
         assert ("Nothing is proposed" in olga.text, 'rel="next"' in olga.page.text) == (False, there)
         cursor = first_match(r'cursor=([^"&]+)" rel="next"', olga.page.text) if there else ""
     await olga.go("/bank/freezes?cursor=x")

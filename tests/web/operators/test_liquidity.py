@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tests.support.fedwire import Fedwire, link, send
 
-PROPOSAL = re.compile(r'action="(/bank/freezes/[0-9a-f-]{36})"')
+PROPOSAL = re.compile(r'href="(/bank/freezes/[0-9a-f-]{36})"')
 
 
 async def test_a_waiting_wire_is_shown_and_released_by_two_operators(bank, operators, new_holder):

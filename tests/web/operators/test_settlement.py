@@ -13,7 +13,7 @@ from billfold.sandbox.custodian import FOLDER, Plan, SimulatedCustodian
 
 INSTRUCTION = re.compile(r'href="(/bank/settlement/[0-9a-f-]{36})"')
 DIFFERENCE = re.compile(r'name="difference" value="([0-9a-f-]{36})"')
-PROPOSAL = re.compile(r'action="(/bank/freezes/[0-9a-f-]{36})"')
+PROPOSAL = re.compile(r'href="(/bank/freezes/[0-9a-f-]{36})"')
 
 
 @pytest.fixture

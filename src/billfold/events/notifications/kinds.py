@@ -46,6 +46,7 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
                 "the team has changed, and nobody can approve a waiting transfer any more",
                 _INITIATORS,
             ),
+            NotificationType("REVERSAL_REQUESTED", "a payer requests a payment back", _INITIATORS),
             NotificationType("TRANSFER_COMPLETED", "a transfer was carried out", _INITIATORS),
             NotificationType("TRANSFER_REJECTED", "a transfer was rejected", _INITIATORS),
             NotificationType("FUNDS_RECEIVED", "money arrived", ("ADMIN", "MANAGER")),

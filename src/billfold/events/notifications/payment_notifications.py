@@ -80,6 +80,9 @@ CARD_NOTIFICATIONS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Kind of event -> what happened to the card."""
 
+REVERSAL_REQUESTED: Final = "transfers.on-us.reversal.updated"
+"""The kind of event whose payee is notified of a new request."""
+
 _TITLES = {_IN: "Money arrived", _DONE: "A transfer was carried out", _REJECTED: "A transfer was rejected"}
 _PREDICATES = {
     _IN: "arrived in the Pocket",
@@ -129,6 +132,9 @@ _CARD = """
 SELECT c.last_four, c.pocket_id, p.name FROM card c JOIN pocket p USING (customer_id, pocket_id)
  WHERE c.customer_id = $1 AND c.card_id = $2
 """
+_REVERSAL = """
+SELECT requester_id, amount, reason, status FROM reversal_request WHERE customer_id = $1 AND reversal_id = $2
+"""
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
@@ -156,7 +162,7 @@ async def _process_events(conn: Connection, vault: Vault, now: datetime, mark: s
     batch_end = await conn.fetchval(_BATCH_END, last_processed, BATCH_SIZE)
     if batch_end is None:
         return None
-    kinds = [*PAYMENT_NOTIFICATIONS, *CARD_NOTIFICATIONS]
+    kinds = [*PAYMENT_NOTIFICATIONS, *CARD_NOTIFICATIONS, REVERSAL_REQUESTED]
     for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, kinds)):
         try:
             async with conn.transaction():
@@ -186,7 +192,33 @@ async def retry_notifications(pool: Pool, vault: Vault, *, now: datetime) -> int
 
 async def _notify_customer(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
     notify_users = _notify_of_card if row["kind"] in CARD_NOTIFICATIONS else _notify_of_payment
+    if row["kind"] == REVERSAL_REQUESTED:
+        notify_users = _notify_of_reversal
     await notify_users(conn, vault, row, now)
+
+
+async def _notify_of_reversal(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
+    """Notify the payee of a request that is still open; answers are shown where it was made."""
+    payload = msgspec.json.decode(row["payload"])
+    asked = await conn.fetchrow(_REVERSAL, row["customer_id"], UUID(payload["reversal_request_id"]))
+    if payload["status"] != "REQUESTED" or asked is None or asked["status"] != "REQUESTED":
+        return
+    payer = await conn.fetchval("SELECT name FROM customer WHERE customer_id = $1", asked["requester_id"])
+    because = f": {asked['reason']}" if asked["reason"] else ""
+    await notify(
+        conn,
+        vault,
+        row["customer_id"],
+        kind="REVERSAL_REQUESTED",
+        title="A payer requests a payment back",
+        description=f"{payer} requests {format_usd(asked['amount'])} back{because}. Pay it back, or decline.",
+        metadata={
+            **_event_metadata(row),
+            "reversal_request_id": payload["reversal_request_id"],
+            "amount_usdc": asked["amount"],
+        },
+        now=now,
+    )
 
 
 async def _notify_of_card(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:

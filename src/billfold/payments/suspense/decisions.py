@@ -50,7 +50,12 @@ async def details_for_owner(bank: Bank, item: rules.SuspenseItem, owner: UUID) -
     return details | payment_details(own, message, plain("description"), details.get("omad"))
 
 
-_POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
+_POCKET = """
+SELECT p.pocket_id, p.name, c.name AS customer
+  FROM portal o JOIN pocket p ON p.customer_id = o.customer_id AND p.pocket_id = o.pocket_id
+  JOIN customer c ON c.customer_id = o.customer_id
+ WHERE o.customer_id = $1 AND o.portal_id = $2
+"""
 _DIGITS_SHOWN = 4
 _RETURN_CODE = re.compile(r"R\d\d$")
 
@@ -97,8 +102,9 @@ async def propose_assignment(
     entry = await bank.directory.find("account", f"{routing_number}:{account_number}")
     if entry is None:
         raise NotFound(f"No portal has the account number {account_number}.")
-    pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    account = f"the account that ends in {account_number[-_DIGITS_SHOWN:]}, Pocket {pocket_id}"
+    pocket = await bank.pool.fetchrow(_POCKET, entry.customer_id, entry.object_id)
+    assert pocket is not None
+    account = f"the account that ends in {account_number[-_DIGITS_SHOWN:]}, {pocket['name']} of {pocket['customer']}"
     return await _propose(
         bank,
         rules.AssignFromSuspense,
@@ -108,7 +114,7 @@ async def propose_assignment(
         why=item.reason,
         by=by,
         portal_id=entry.object_id,
-        pocket_id=pocket_id,
+        pocket_id=pocket["pocket_id"],
         details=await details_for_owner(bank, item, entry.customer_id),
     )
 
@@ -127,7 +133,6 @@ async def _propose(
     fields |= {"item_id": item.item_id, "references": (item.item_id,)}
     customers = (bank_customer_id(bank.seed), *owner)
     made = command(caller="operator", key=ids.new(), customers=customers, origin=by.origin, **fields)
-    words = f"{words}: item {item.item_id}"
     return await propose_movement(bank, made, about=item.item_id, words=words, reason=why, by=by)
 
 

@@ -18,6 +18,7 @@ from billfold.approvals.transfer_requests_routes import list_transfer_requests
 from billfold.http.schemas import usd
 from billfold.ledger.bank import Bank
 from billfold.onboarding.agreements.store import find_unaccepted
+from billfold.payments.on_us.reversals.store import list_to_answer
 from billfold.platform.dates import et_date, iso_z
 from billfold.web.company.approvals.requests import list_waiting
 from billfold.web.console.charts import line_chart, maturity_ladder
@@ -100,8 +101,10 @@ async def _to_do(company: Company) -> dict[str, Any]:
     version = company.page.server.bank.terms.agreements.in_force(et_date(now))
     found = version and await find_unaccepted(company.page.pool, company.page.user.user_id, version)
     mine = [each for each in waiting if each.is_mine]
+    answers = company.may("transfers.write")
     return {
         "waiting": mine[:_TO_DO],
+        "reversals": await list_to_answer(company.page.pool, company.customer_id, limit=_TO_DO) if answers else [],
         "to_approve": len(mine),
         "failed": [each for each in decided.items if each.transfer.execution_status == "REJECTED"],
         "agreement_due": found == company.customer_id,

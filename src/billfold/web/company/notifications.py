@@ -25,6 +25,7 @@ _STATES = ("UNREAD", "READ")
 _CAUSES = {
     "batch_id": "{path}/batches/{id}",
     "transfer_request_id": "{path}/transfer-requests/{id}",
+    "reversal_request_id": "{path}/reversal-requests/{id}",
     "transaction_id": "{path}/transactions/{id}",
     "counterparty_id": "{path}/counterparties/{id}",
     "report_request_id": "{path}/reports/{id}",
@@ -40,7 +41,7 @@ _PAYMENT_IDS = ("wire_id", "on_us_id")
 _OUTCOMES = {"TRANSFER_COMPLETED": "were carried out", "TRANSFER_REJECTED": "were rejected"}
 SUBJECTS = {
     "Approvals": ("TRANSFER_REQUEST_PENDING_REVIEW", "TRANSFER_REQUEST_REVIEWED", "TRANSFER_REQUEST_BLOCKED"),
-    "Payments": ("TRANSFER_COMPLETED", "TRANSFER_REJECTED", "FUNDS_RECEIVED"),
+    "Payments": ("TRANSFER_COMPLETED", "TRANSFER_REJECTED", "FUNDS_RECEIVED", "REVERSAL_REQUESTED"),
     "Counterparties and cards": ("COUNTERPARTY_STATUS_CHANGED", "CARD_STATUS_CHANGED"),
     "Documents": ("STATEMENT_AVAILABLE", "REPORT_READY"),
     "Team and security": ("TEAM_MEMBER_CHANGED", "SECURITY_ALERT", "APPLICATION_STATUS_CHANGED"),

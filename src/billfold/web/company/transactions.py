@@ -19,23 +19,29 @@ from billfold.accounts.transactions.store import get_transaction_row
 from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import create_transfer_request, get_transfer_request
 from billfold.bills.rules.fees import fee_charge_date
+from billfold.documents.routes import upload_document
+from billfold.documents.rules import DISPUTE_EVIDENCE
+from billfold.documents.store import list_documents, open_names
 from billfold.explanations.routes import explain_transaction
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
-from billfold.payments.cards.authorizations.disputes.commands import DisputeReason
-from billfold.payments.cards.authorizations.disputes.routes import create_card_dispute
+from billfold.payments.cards.authorizations.disputes.commands import OPEN, DisputeReason
+from billfold.payments.cards.authorizations.disputes.routes import create_card_dispute, withdraw_card_dispute
+from billfold.payments.cards.authorizations.disputes.store import get_purchase, list_of_purchase
 from billfold.payments.on_us.reversals.commands import ReversalRequestRow
 from billfold.payments.on_us.reversals.routes import create_reversal_request, decline_reversal_request
 from billfold.payments.on_us.reversals.schemas import render_reversal
-from billfold.payments.on_us.reversals.store import find_open_request
+from billfold.payments.on_us.reversals.store import find_open_request, find_received, get_request
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireStatus, WireType
 from billfold.payments.wires.routes import cancel_wire
 from billfold.payments.wires.store import get_wire
 from billfold.platform.dates import et_date, parse_day
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.lists import TRANSACTION_FILTERS, list_choices, operation_filters, read_listing
 from billfold.web.console.team import Company, InCompany
+from billfold.web.forms import cents_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
+from billfold.web.uploads import received_file
 
 _PAGE = 30
 _NO_SUCH = "There is no such transaction."
@@ -112,11 +118,12 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         and isinstance(found, OnUsActivity)
         and found.on_us_transfer_type != "INTERNAL_REALLOCATION"
         and found.reverses_id is None,
-        dispute_reasons=list(DisputeReason) if may_undo and _is_card_payment(found) else [],
+        **await _disputes_of(company, found, may_undo=may_undo),
         transaction=found,
         kind=found.__struct_config__.tag,
         facts=_facts(found),
         reversal_request=None if reversal is None else render_reversal(reversal, company.customer_id),
+        given=company.page.form if wrong else {},
         waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
         names=await list_choices(company, [found.pocket_id]),
         request=await _request_of(company, found),
@@ -124,6 +131,13 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         fee=await _fee_of(company, found),
         statement=f"{booked:%Y-%m}" if (booked.year, booked.month) < (today.year, today.month) else "",
     )
+
+
+async def _show_with_dispute(
+    company: Company, transaction_id: str, dispute_id: str, *, wrong: FormError = ""
+) -> PageResponse:
+    del dispute_id
+    return await _show(company, transaction_id, wrong=wrong)
 
 
 async def _fee_of(company: Company, transaction: Any) -> dict[str, Any] | None:  # noqa: ANN401 - any variant
@@ -170,7 +184,7 @@ async def _trades_of(company: Company, transaction: Any) -> list[Trade]:  # noqa
 @post("/companies/{customer_id:str}/transactions/{transaction_id:str}/undo")
 @shown_again(_show, unless="forbidden")
 async def undo(company: InCompany, transaction_id: str) -> PageResponse:
-    """Cancel the wire of a transaction, return its debit, ask its payee for it or answer that, or dispute it."""
+    """Cancel the wire of a transaction, return its debit, ask its payee for it or answer that."""
     company.require(_UNDOES)
     found = await company.api.get(get_transaction, transaction_id=path_id(transaction_id, _NO_SUCH))
     key, reason = company.page.form_key, company.page.form.get("reason") or None
@@ -186,13 +200,77 @@ async def undo(company: InCompany, transaction_id: str) -> PageResponse:
     elif isinstance(found, OnUsActivity):
         body, done = {"reason": reason}, "reversal-requested"
         await company.api.send(create_reversal_request, body, key=key, transfer_id=found.on_us_transfer_id)
-    elif isinstance(found, CardActivity):
-        disputed = {"pocket_id": str(found.pocket_id), "transaction_id": str(found.id), "reason": reason}
-        done = "card-disputed"
-        await company.api.send(create_card_dispute, disputed, key=key)
     else:
         raise NotFound(_NO_SUCH)
     return redirect(f"{company.path}/transactions/{found.id}", done=done)
+
+
+_DISPUTE = "/companies/{customer_id:str}/transactions/{transaction_id:str}/dispute"
+_NO_REQUEST = "There is no such request."
+_NO_DISPUTE = "There is no such dispute."
+_DISPUTES_MAX = 20
+
+
+@post(_DISPUTE, opt={"takes_file": True})
+async def dispute(company: InCompany, transaction_id: str) -> PageResponse:
+    """Dispute a payment by card, with a document if there is one."""
+    company.require(_UNDOES)
+    try:
+        async with received_file(company.page, company.customer_id, DISPUTE_EVIDENCE, optional=True) as sent:
+            found = await company.api.get(get_transaction, transaction_id=path_id(transaction_id, _NO_SUCH))
+            key = sent.fields.get("form_key", "")
+            body = _disputing(found, sent.fields)
+            if sent.request.body:
+                made = await company.api.send_file(
+                    upload_document, sent.request, key=key and f"{key}-file", document_type=DISPUTE_EVIDENCE
+                )
+                body["document_ids"] = [str(made.document_id)]
+        await company.api.send(create_card_dispute, body, key=key)
+    except (InvalidInput, Refused) as wrong:
+        if wrong.code == "forbidden":
+            raise
+        return await _show(company, transaction_id, wrong=wrong)
+    return redirect(f"{company.path}/transactions/{found.id}", done="card-disputed")
+
+
+def _disputing(transaction: Any, fields: Mapping[str, str]) -> dict[str, Any]:  # noqa: ANN401 - any variant
+    """Return the body that disputes a payment. Raises InvalidInput."""
+    body = {"pocket_id": str(transaction.pocket_id), "transaction_id": str(transaction.id)}
+    amount = {"amount_usdc": cents_of("amount", fields["amount"])} if fields.get("amount") else {}
+    return {**body, **amount, "reason": fields.get("reason", "")}
+
+
+@post(f"{_DISPUTE}/{{dispute_id:str}}/withdraw")
+@shown_again(_show_with_dispute, unless="forbidden")
+async def withdraw_dispute(company: InCompany, transaction_id: str, dispute_id: str) -> PageResponse:
+    """Withdraw a dispute; what is credited provisionally is taken back."""
+    company.require(_UNDOES)
+    key = path_id(dispute_id, _NO_DISPUTE)
+    await company.api.send(withdraw_card_dispute, key=company.page.form_key, dispute_id=key)
+    return redirect(f"{company.path}/transactions/{path_id(transaction_id, _NO_SUCH)}", done="dispute-withdrawn")
+
+
+async def _disputes_of(company: Company, transaction: Any, *, may_undo: bool) -> dict[str, Any]:  # noqa: ANN401 - any variant
+    """Return the disputes of a payment by card with their documents, and the reasons for another one."""
+    bank, owner = company.page.server.bank, company.customer_id
+    if not (isinstance(transaction, CardActivity) and transaction.direction == "DEBIT"):
+        return {"disputes": [], "dispute_reasons": []}
+    row = await get_transaction_row(bank.pool, owner, None, transaction.id)
+    try:
+        purchase = await get_purchase(bank.pool, owner, row.entry_no)
+    except NotFound:  # it is only authorized
+        return {"disputes": [], "dispute_reasons": []}
+    disputes = await list_of_purchase(bank.pool, purchase, limit=_DISPUTES_MAX)
+    ids = {key for each in disputes for key in each.evidence_ids}
+    documents = await open_names(bank.pool, bank, list((await list_documents(bank.pool, owner, ids)).values()))
+    taken = sum(each.recovered if each.status == "WITHDRAWN" else each.amount for each in disputes)
+    return {
+        "disputes": disputes,
+        "open_disputes": OPEN,
+        "documents": {each.document_id: each for each in documents},
+        "disputable": purchase.amount - taken,
+        "dispute_reasons": list(DisputeReason) if may_undo and purchase.amount > taken else [],
+    }
 
 
 async def _reversal_request_of(company: Company, transaction: Any) -> ReversalRequestRow | None:  # noqa: ANN401 - any variant
@@ -200,6 +278,16 @@ async def _reversal_request_of(company: Company, transaction: Any) -> ReversalRe
     if not isinstance(transaction, OnUsActivity) or transaction.direction != "CREDIT":
         return None
     return await find_open_request(company.page.pool, company.customer_id, transaction.on_us_transfer_id)
+
+
+@get("/companies/{customer_id:str}/reversal-requests/{reversal_id:str}")
+async def open_link_to_request(company: InCompany, reversal_id: str) -> PageResponse:
+    """Redirect to the transaction that a payer requests back, where it is answered."""
+    request = await get_request(company.page.pool, company.customer_id, path_id(reversal_id, _NO_REQUEST))
+    found = await find_received(company.page.pool, request)
+    if found is None:
+        raise NotFound(_NO_REQUEST)
+    return redirect(f"{company.path}/transactions/{found}")
 
 
 async def _answer(company: Company, transaction: OnUsActivity) -> str:
@@ -219,10 +307,6 @@ async def _answer(company: Company, transaction: OnUsActivity) -> str:
     }
     await company.api.send(create_transfer_request, {"transfer": transfer, "reviewers": []}, key=key)
     return "transfer-requested"
-
-
-def _is_card_payment(transaction: Any) -> bool:  # noqa: ANN401 - any variant
-    return isinstance(transaction, CardActivity) and transaction.status == "SETTLED"
 
 
 async def _return_codes(company: Company, transaction: Any) -> dict[str, datetime]:  # noqa: ANN401 - any variant

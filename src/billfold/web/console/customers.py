@@ -29,6 +29,7 @@ from billfold.payments.cards.commands import CardStatus
 from billfold.payments.cards.routes import list_cards, list_customer_cards, set_card_status
 from billfold.payments.wires.routes import list_wires
 from billfold.request_log.routes import list_request_errors
+from billfold.servicing.balances import Balance, read_balances
 from billfold.web.console.activity import activity_of
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import InPartner, Partner
@@ -71,6 +72,7 @@ async def show_partner(partner: InPartner) -> PageResponse:
         "partner_home",
         **await activity_of(partner, partner.row.partner_id),
         customers=customers,
+        balances=await _balances(partner, customers),
         names={str(each.id): name_of(each) for each in customers},
         applications=(await api.get(list_business_applications, limit=_NEWEST)).items,
         errors=(await api.get(list_request_errors, timestamp_from=since, limit=_NEWEST)).items,
@@ -96,7 +98,9 @@ async def show_customers(partner: InPartner) -> PageResponse:
         return redirect(f"{partner.path}/customers/{wanted}")
     listing = await read_listing(partner, list_customers, _FILTERS, limit=_PAGE)
     names = {str(each.id): name_of(each) for each in listing.rows.items}
-    return partner.render("partner_customers", listing=listing, names=names)
+    return partner.render(
+        "partner_customers", listing=listing, names=names, balances=await _balances(partner, listing.rows.items)
+    )
 
 
 @get(_ONE)
@@ -196,6 +200,11 @@ async def show_cards(partner: InPartner) -> PageResponse:
     return partner.render(
         "partner_cards", listing=listing, names=await _names(partner, listing.rows.items), states=_choices(CardStatus)
     )
+
+
+async def _balances(partner: Partner, customers: Iterable[Customer]) -> dict[UUID, Balance]:
+    bank, owners = partner.bank, [each.id for each in customers]
+    return await read_balances(bank.pool, bank.market, owners, partner.clock.now)
 
 
 async def _names(partner: Partner, rows: Iterable[Any]) -> dict[UUID, str]:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -11,12 +12,16 @@ from billfold.http.raw_request import is_uuid
 from billfold.ledger import explorer
 from billfold.ledger.directory import find_customer
 from billfold.ledger.explorer import Place
+from billfold.ledger.types import JournalKind
 from billfold.platform.database.connection import Connection
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import InvalidInput, NotFound
+from billfold.servicing.ledger_lines import Account, Lines, Wanted, list_accounts, list_lines
 from billfold.web.console.team import BankPage, InBank
+from billfold.web.forms import cents_of
 from billfold.web.page_context import PageResponse, path_id, redirect
 
-_COMMITS = 30
+_LINES = 50
+_FILTERS = ("account", "from", "to", "kind", "amount")
 _NUMBER_DIGITS_MAX = 15
 _TEXT_MAX = 100
 _UNKNOWN = "Nothing was found. Transactions, commands, entries and events are found within their customer."
@@ -38,17 +43,53 @@ async def search_ledger(operator: InBank) -> PageResponse:
 
 @get("/bank/ledger/{customer_id:str}")
 async def show_customer(operator: InBank, customer_id: str) -> PageResponse:
-    """Show a customer's newest commits, or those before one."""
-    owner = path_id(customer_id)
-    row = await find_customer(operator.bank.pool, owner)
-    if row is None:
-        raise NotFound("There is no such customer.")
-    before = _number(operator.page.query.get("before", ""))
-    async with operator.bank.pool.acquire() as conn:
-        commits = await explorer.list_commits(conn, owner, before, _COMMITS + 1)
+    """Show a customer's entries, searched by account, days, kind and amount, with the running balance of an account."""
+    owner, sent = path_id(customer_id), operator.page.query
+    filters = {name: text for name in _FILTERS if (text := sent.get(name, "").strip()[:_TEXT_MAX])}
+    async with operator.bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        row = await find_customer(conn, owner)
+        if row is None:
+            raise NotFound("There is no such customer.")
+        accounts, pockets = await list_accounts(conn, owner)
+        found, wrong = Lines([], None), ""
+        try:
+            wanted = _wanted(filters, accounts, _number(sent.get("before", "")))
+            found = await list_lines(conn, owner, wanted, pockets=pockets, limit=_LINES)
+        except InvalidInput as refused:
+            wrong = f"{str(refused.errors[0].loc[-1]).capitalize()} {refused.errors[0].msg}."
     return operator.render(
-        "bank_ledger_customer", customer=row, commits=commits[:_COMMITS], has_more=len(commits) > _COMMITS
+        "bank_ledger_customer",
+        wrong=wrong,
+        customer=row,
+        found=found,
+        account=accounts.get(filters.get("account", "")),
+        accounts=[(key, each.name) for key, each in accounts.items()],
+        kinds=[(each.value, each.value.replace("_", " ").capitalize()) for each in JournalKind],
+        filters=filters,
     )
+
+
+def _wanted(filters: Mapping[str, str], accounts: Mapping[str, Account], before: int | None) -> Wanted:
+    """Return what the filters of the page ask for. Raises InvalidInput."""
+    if filters.get("account", "") not in {"", *accounts}:
+        raise InvalidInput.at("account", msg="is none of this customer")
+    if filters.get("kind", "") not in {"", *JournalKind}:
+        raise InvalidInput.at("kind", msg="must be one of the list")
+    return Wanted(
+        before=before,
+        account=accounts.get(filters.get("account", "")),
+        since=_day("from", filters),
+        until=_day("to", filters),
+        kind=filters.get("kind"),
+        cents=cents_of("amount", filters["amount"]) if "amount" in filters else None,
+    )
+
+
+def _day(name: str, filters: Mapping[str, str]) -> date | None:
+    try:
+        return date.fromisoformat(filters[name]) if name in filters else None
+    except ValueError:
+        raise InvalidInput.at(name, msg="must be a day") from None
 
 
 @get("/bank/ledger/{customer_id:str}/{version:str}")

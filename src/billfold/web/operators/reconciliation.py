@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import msgspec
 from litestar import get, post
 
-from billfold.dual_control.store import REASON_CHARS_MAX
+from billfold.dual_control.store import REASON_CHARS_MAX, list_about
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.clearing.report import read_in_transit
@@ -21,6 +21,8 @@ from billfold.platform.ids import new
 from billfold.reconciliation import decisions, store
 from billfold.reconciliation.types import Break, BreakStatus, Cause, ReconciledDay, Resolution, Source
 from billfold.reconciliation.worker import StatementFiles
+from billfold.servicing.lists import names_of
+from billfold.servicing.suspense import list_owners, read_arrival
 from billfold.web.console.team import BankPage, InBank
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
@@ -33,6 +35,7 @@ from billfold.web.page_context import (
 from billfold.web.uploads import received_file
 
 _PAYMENTS_MAX = 50
+_PROPOSALS_MAX = 20
 _ITEMS_MAX = 100
 _TEXT_MAX = 34
 _BREAKS_MAX, _CANDIDATES_MAX = 100, 5
@@ -45,15 +48,23 @@ _STATEMENT = "STATEMENT"
 
 
 async def _show(operator: BankPage, item_id: str, wrong: FormError = "") -> PageResponse:
-    item = await get_item(operator.bank.pool, path_id(item_id))
-    given = operator.page.form if wrong else {}
+    bank = operator.bank
+    item = await get_item(bank.pool, path_id(item_id))
+    waits = item.status == SuspenseStatus.HELD
+    arrival = await read_arrival(bank, item)
+    owners = await names_of(bank.pool, [item.owner_id] if item.owner_id else [])
     return operator.render(
         "bank_suspense_item",
         wrong=wrong,
         item=item,
-        waits=item.status == SuspenseStatus.HELD,
+        waits=waits,
         stays=msgspec.json.decode(item.details).get(NOT_RETURNABLE),
-        given=given,
+        arrival=arrival,
+        owners=await list_owners(bank, item, arrival) if waits else [],
+        routing_number=bank.settings.bank_routing_number,
+        owner=owners.get(item.owner_id) if item.owner_id else None,
+        proposals=await list_about(bank.pool, item.customer_id, item.item_id, limit=_PROPOSALS_MAX),
+        given=operator.page.form if wrong else {},
     )
 
 
@@ -177,7 +188,9 @@ async def settle_item(operator: InBank, item_id: str) -> PageResponse:
     """Propose to return an item to its sender, to credit it to its owner, or to write it off."""
     form, item, bank = operator.page.form, path_id(item_id), operator.bank
     given = {name: value.strip() for name, value in form.items() if name != "csrf"}
-    verb = given.pop("decision", "")
+    verb, chosen = given.pop("decision", ""), given.pop("account", "")
+    if chosen:
+        given["routing_number"], _, given["account_number"] = chosen.partition(":")
     _check(verb, given)
     if verb in {"return", "by_hand"}:
         await propose_return(bank, item, reason=given["reason"], by_hand=verb == "by_hand", by=operator.by)
@@ -186,7 +199,7 @@ async def settle_item(operator: InBank, item_id: str) -> PageResponse:
     else:
         numbers = {name: given[name] for name in ("routing_number", "account_number")}
         await propose_assignment(bank, item, **numbers, by=operator.by)
-    return redirect("/bank/freezes", done="freeze-proposed")
+    return redirect(f"/bank/suspense/{item}", done="freeze-proposed")
 
 
 def _check(verb: str, given: dict[str, str]) -> None:

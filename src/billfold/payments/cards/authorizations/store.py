@@ -61,6 +61,13 @@ async def find_authorization(
     return await _authorizations.find(conn, customer_id, commands.authorization_id_of(card_id, network_reference))
 
 
+async def find_payment_authorization(
+    conn: Db, customer_id: UUID, authorization_id: UUID | None
+) -> commands.AuthorizationRow | None:
+    """Return the authorization that a payment names, if it names one that was asked for."""
+    return None if authorization_id is None else await _authorizations.find(conn, customer_id, authorization_id)
+
+
 async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
     """Store a message that was not decided in time; an existing one is not changed."""
     await _late.insert(conn, late, "ON CONFLICT (message_id) DO NOTHING")

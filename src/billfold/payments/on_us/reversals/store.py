@@ -20,6 +20,13 @@ _REQUESTS = f"""{_requests.select} WHERE customer_id = ANY($1::uuid[])
    AND (reversal_id = ANY($2::uuid[]) OR transfer_id = ANY($2::uuid[])
      OR (requester_id = ANY($1::uuid[]) AND status = 'REQUESTED'))"""
 _OPEN = f"{_requests.select} WHERE customer_id = $1 AND transfer_id = $2 AND status = 'REQUESTED'"
+_TO_ANSWER = f"{_requests.select} WHERE customer_id = $1 AND status = 'REQUESTED' ORDER BY expires_at LIMIT $2"
+_PAYEE_POCKET = "SELECT to_pocket_id FROM transfer WHERE customer_id = $1 AND transfer_id = $2"
+_RECEIVED = """
+SELECT activity_id FROM transaction
+ WHERE customer_id = $1 AND pocket_id = $2 AND type = 'ON_US' AND direction = 'CREDIT'
+   AND details->>'on_us_transfer_id' = $3::uuid::text LIMIT 1
+"""
 get_request = _requests.get
 REQUESTS = KeysetList(
     f"""SELECT {_requests.columns()}, written_no FROM reversal_request WHERE (customer_id = $1 OR requester_id = $1)
@@ -33,6 +40,18 @@ REQUESTS = KeysetList(
 async def find_open_request(conn: Db, customer_id: UUID, transfer_id: UUID) -> ReversalRequestRow | None:
     """Return the open request to a payee to pay a transfer back, if there is one."""
     return next(iter(await _requests.all(conn, _OPEN, customer_id, transfer_id)), None)
+
+
+async def list_to_answer(conn: Db, customer_id: UUID, *, limit: int) -> list[ReversalRequestRow]:
+    """Return the open requests to a payee, the first to expire first."""
+    return await _requests.all(conn, _TO_ANSWER, customer_id, limit)
+
+
+async def find_received(conn: Db, request: ReversalRequestRow) -> UUID | None:
+    """Return the id of the payee's transaction that a request is about."""
+    pocket_id = await conn.fetchval(_PAYEE_POCKET, request.requester_id, request.transfer_id)
+    found: UUID | None = await conn.fetchval(_RECEIVED, request.customer_id, pocket_id, request.transfer_id)
+    return found
 
 
 async def load_references(

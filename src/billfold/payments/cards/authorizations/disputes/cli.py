@@ -8,10 +8,13 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.dual_control.cli import propose_as_operator
+from billfold.dual_control.cli import said_of
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations.disputes import store
-from billfold.payments.cards.authorizations.disputes.commands import DecideDispute, DisputeStatus
+from billfold.payments.cards.authorizations.disputes.commands import DisputeStatus
+from billfold.payments.cards.authorizations.disputes.decisions import propose_decision
+from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 
 group = CommandGroup("disputes", "List disputes of card payments, and propose their decisions.", example="list")
@@ -59,18 +62,8 @@ async def lose(bank: Bank, dispute_id: DisputeId, reason: Reason) -> str:
 
 
 async def _propose(bank: Bank, dispute_id: UUID, status: DisputeStatus, reason: str) -> str:
-    entry = await bank.directory.find("card_dispute", dispute_id)
-    if entry is None:
-        raise CliError(f"There is no dispute {dispute_id}.", "`billfold disputes list` shows those to decide.")
-    row = await store.get_dispute(bank.pool, entry.customer_id, dispute_id)
-    return await propose_as_operator(
-        bank,
-        DecideDispute,
-        row.customer_id,
-        about=dispute_id,
-        words=f"Set the dispute {dispute_id} of {format_usd(row.amount)} to {status}",
-        why=reason,
-        dispute_id=dispute_id,
-        status=status,
-        references=(dispute_id,),
-    )
+    by = Operator.of_command_line(bank.settings.operator)
+    try:
+        return said_of(await propose_decision(bank, dispute_id, status, reason=reason, by=by))
+    except NotFound as missing:
+        raise CliError(str(missing), "`billfold disputes list` shows those to decide.") from None

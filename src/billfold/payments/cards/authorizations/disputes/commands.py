@@ -75,6 +75,11 @@ class DisputeRow(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
     @property
+    def evidence_ids(self) -> list[UUID]:
+        """The documents of its customer about it."""
+        return [UUID(each) for each in self.document_ids.split()]
+
+    @property
     def is_open(self) -> bool:
         """True while its Pocket must stay open: money may still be taken back."""
         return self.advanced > 0

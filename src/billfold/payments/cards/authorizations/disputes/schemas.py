@@ -63,7 +63,7 @@ def render_dispute(row: DisputeRow) -> CardDispute:
         amount=usd(row.amount),
         provisional_credit=usd(row.advanced),
         recovered=usd(row.recovered),
-        document_ids=[UUID(each) for each in row.document_ids.split()],
+        document_ids=row.evidence_ids,
         credit_due_at=row.credit_due_at,
         decide_by=row.decide_by,
         time_created=row.created_at,

@@ -5,7 +5,12 @@ from typing import Any
 from uuid import UUID
 
 from billfold.payments.cards.authorizations.commands import CardPaymentRow, authorization_id_of
-from billfold.payments.cards.authorizations.disputes.commands import DisputeRow, RefundSeen, refund_id_of
+from billfold.payments.cards.authorizations.disputes.commands import (
+    DisputeRow,
+    DisputeStatus,
+    RefundSeen,
+    refund_id_of,
+)
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.rows import Table
@@ -33,7 +38,11 @@ SELECT r.customer_id, r.record_id, r.card_id, r.amount, r.merchant->>'name', a.d
 """
 _OF_ENTRY = f"{_payments.select} WHERE customer_id = $1 AND entry_no = $2 AND kind = 'PURCHASE'"
 _UNDECIDED = f"""{_disputes.select} WHERE status IN ('OPENED', 'PROVISIONALLY_CREDITED')
- ORDER BY decide_by, written_no LIMIT $1"""
+   AND ($2::text IS NULL OR status = $2) ORDER BY decide_by, written_no LIMIT $1"""
+_ENDED = f"""{_disputes.select} WHERE status NOT IN ('OPENED', 'PROVISIONALLY_CREDITED')
+   AND ($2::text IS NULL OR status = $2) ORDER BY updated_at DESC, written_no DESC LIMIT $1"""
+_OF_PURCHASE = f"""{_disputes.select} WHERE customer_id = $1 AND card_id = $2 AND record_id = $3
+ ORDER BY created_at DESC, written_no DESC LIMIT $4"""
 get_dispute = _disputes.get
 DISPUTES = KeysetList(
     f"""SELECT {_disputes.columns()}, written_no FROM card_dispute WHERE customer_id = $1
@@ -49,9 +58,19 @@ async def get_purchase(conn: Db, customer_id: UUID, entry_no: int) -> CardPaymen
     return await _payments.one(conn, _OF_ENTRY, customer_id, entry_no)
 
 
-async def list_undecided(conn: Db, *, limit: int) -> list[DisputeRow]:
+async def list_undecided(conn: Db, *, limit: int, status: DisputeStatus | None = None) -> list[DisputeRow]:
     """Return the disputes that wait for a decision, the most urgent first."""
-    return await _disputes.all(conn, _UNDECIDED, limit)
+    return await _disputes.all(conn, _UNDECIDED, limit, status)
+
+
+async def list_ended(conn: Db, *, limit: int, status: DisputeStatus | None = None) -> list[DisputeRow]:
+    """Return the disputes that have ended, the last first. They are few: no index is kept for them."""
+    return await _disputes.all(conn, _ENDED, limit, status)
+
+
+async def list_of_purchase(conn: Db, purchase: CardPaymentRow, *, limit: int) -> list[DisputeRow]:
+    """Return the disputes of a purchase, the newest first."""
+    return await _disputes.all(conn, _OF_PURCHASE, purchase.customer_id, purchase.card_id, purchase.record_id, limit)
 
 
 async def load_references(

@@ -1,0 +1,89 @@
+"""A dispute: opened with a document on the page of its payment, and decided by two operators on theirs."""
+
+from tests.support.applications import PICTURE
+from tests.support.browser import ORIGIN, first_match, forms_of
+from tests.support.whole_bank import expect_clean
+from tests.support.world import UNKNOWN
+
+ALL = "/bank/disputes"
+DECISION = {"decision": "PROVISIONALLY_CREDITED", "reason": "Holder credible"}
+
+
+async def sent_with_file(browser, path, form, content=PICTURE):
+    files = {"file": ("receipt.png", content, "image/png")} if content else {"file": ("", b"", "")}
+    browser.page = await browser.http.post(path, data=form, files=files, headers={"origin": ORIGIN})
+    return browser.page
+
+
+async def opened(ada, viewer, page):
+    """Dispute a part of a payment with a document on its page, after what is refused."""
+    await viewer.go(page)
+    await ada.go(page)
+    form = forms_of(ada.page.text)[f"{page}/dispute"]
+    assert f"{page}/dispute" not in forms_of(viewer.page.text)
+    refused = await sent_with_file(viewer, f"{page}/dispute", form | {"csrf": viewer.csrf, "reason": "FRAUD"})
+    assert refused.status_code == 403
+    for wrong, words in (
+        ({"reason": "FRAUD", "amount": "100.01"}, "10000 cents of it"),
+        ({"reason": "FRAUD", "amount": "much"}, "must be dollars"),
+        ({"amount": "60.00"}, "DUPLICATE"),
+    ):
+        shown = await sent_with_file(ada, f"{page}/dispute", form | wrong, content=b"")
+        assert (shown.status_code >= 409, words in shown.text) == (True, True), (wrong, ada.text)
+    unreadable = await sent_with_file(ada, f"{page}/dispute", form | {"reason": "FRAUD"}, content=b"no picture")
+    assert "does not begin like" in unreadable.text
+    sent = form | {"reason": "NOT_RECEIVED", "amount": "60.00"}
+    assert [(await sent_with_file(ada, f"{page}/dispute", sent)).status_code for _ in range(2)] == [303, 303]
+    await ada.go(page)
+    assert all(each in ada.text for each in ("Dispute of $60.00", "receipt.png", "Dispute the rest"))
+
+
+async def proposed(olga, otto, reader, page):
+    """Propose the credit as one operator; return the page of the proposal as another sees it."""
+    await reader.go(ALL)
+    assert (page in reader.page.text, "Credit due in" in reader.text) == (True, True)
+    await reader.go(page)
+    assert ("receipt.png" in reader.text, "Your role reads" in reader.text) == (True, True)
+    for each in (reader, otto):
+        await each.go(page)
+        assert (await each.post(page, DECISION | {"csrf": each.csrf})).status_code == 409
+    await olga.go(page)
+    assert (await olga.post(f"{ALL}/{UNKNOWN}", DECISION | {"csrf": olga.csrf})).status_code == 404
+    assert (await olga.post(page, DECISION | {"csrf": olga.csrf, "decision": "OPENED"})).status_code == 422
+    assert (await olga.send(page, **DECISION)).status_code == 303
+    await olga.go(page)
+    assert "You proposed it" in olga.text
+    await otto.go(page)
+    return f"/bank/freezes/{first_match(r'/bank/freezes/([0-9a-f-]{36})', otto.page.text)}"
+
+
+async def test_a_dispute_is_opened_with_a_document_and_decided_by_two_operators_who_see_what_changes(
+    bank, cardholder, customer_desks, console, operators
+):
+    made = await cardholder.simulate("clearing", amount_usdc=100_00)
+    member = await customer_desks(cardholder.pocket.customer)
+    ada, viewer = await console(member), await console(member, role="VIEWER")
+    page = f"{ada.home}/transactions/{made['transaction_id']}"
+    await opened(ada, viewer, page)
+    (found,) = (await member.get("/api/v1/card-disputes/"))["items"]
+    one = f"{ALL}/{found['id']}"
+    olga, otto, reader = [await operators(role) for role in ("MANAGER", "APPROVER", "VIEWER")]
+    proposal = await proposed(olga, otto, reader, one)
+    await otto.go(proposal)
+    assert all(each in otto.text for each in ("Holder credible", "$60.00", "Disputes"))
+    assert (await otto.send(proposal, decision="confirm")).status_code == 303
+    await otto.go(one)
+    assert "Provisionally credited" in otto.text
+    await ada.go(page)
+    assert "$60.00 is credited provisionally" in ada.text
+    assert (await ada.send(f"{page}/dispute/{found['id']}/withdraw")).status_code == 303
+    await otto.go(f"{ALL}?status=WITHDRAWN")
+    assert one in otto.page.text
+    owner = cardholder.pocket.customer
+    await otto.go(f"/bank/ledger/{owner}?account=disputes.USD")
+    assert "Provisional credit reversed" in otto.text, "the ledger leads to what caused an entry"
+    assert one in otto.page.text
+    assert all(each in otto.text for each in ("+$60.00", "$0.00"))
+    for query in ("amount=x", "account=x", "kind=card&from=2025-01-01&to=2099-01-01&amount=60", "from=x", "before=9"):
+        assert (await otto.go(f"/bank/ledger/{owner}?{query}")).status_code in {200, 422}, query
+    await expect_clean(bank)
