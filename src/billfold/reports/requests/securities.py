@@ -73,7 +73,7 @@ def _filters(source: ReportSource) -> TradeFilters:
 
 
 def _cells(source: ReportSource, entity: Entity) -> Callable[[TradeRow], Iterable[object]]:
-    bank, shown_at = source.bank, source.request.created_at
+    bank, shown_at = source.bank, source.request.seen_at
     securities: dict[str, tuple[object, ...]] = {}
 
     def cells(row: TradeRow) -> Iterable[object]:
@@ -162,7 +162,7 @@ async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
     entity = await entity_of(bank, request.customer_id)
     for number, pocket_id in enumerate(source.pocket_ids, 1):
         account = (request.customer_id, pocket_id, AccountType.BROKERAGE)
-        wanted = StatementRange(*account, day, day, now=request.created_at, position=source.position)
+        wanted = StatementRange(*account, day, day, now=request.seen_at, position=source.position)
         statement = await read_statement(bank, wanted)
         holdings = statement.closing.holdings
         cusips = [each.security.cusip for each in holdings]

@@ -81,6 +81,7 @@ def _name(form: Mapping[str, str]) -> dict[str, str]:
 
 
 _PAGE = 30
+_FILTERS = {"status": "status", "type": "type", "as_of": "as_of"}
 _TEXT_MAX = 100
 SCOPE = "transfers.write"
 _COUNTRIES = ("US", *sorted(COUNTRIES - {"US"}))
@@ -92,8 +93,10 @@ _ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
 async def show_counterparties(company: InCompany) -> PageResponse:
     """Show counterparties, the newest first."""
     text = company.page.query.get("text", "").strip()[:_TEXT_MAX]
-    listing = await read_listing(company, list_counterparties, {"status": "status", "type": "type"}, limit=_PAGE)
-    if text and not listing.wrong:
+    listing = await read_listing(company, list_counterparties, _FILTERS, limit=_PAGE)
+    if text and "as_of" in listing.filters:
+        listing = listing._replace(rows=NO_ROWS, wrong="Names are searched as they are now. Clear the name or the day.")
+    elif text and not listing.wrong:
         listing = listing._replace(rows=await _named_like(company, text, listing.filters))
     listing.filters.update({"text": text} if text else {})
     return company.render("counterparties", listing=listing, statuses=sorted(STATUSES), types=sorted(TYPES))
