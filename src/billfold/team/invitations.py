@@ -190,7 +190,8 @@ SELECT true FROM membership m JOIN user_account p USING (user_id) WHERE m.custom
  UNION ALL
 SELECT true FROM invitation WHERE customer_id = $1 AND {has_email("$3", "$4")} AND expires_at > $5
 """
-_OF_ADDRESS = f"FROM invitation WHERE customer_id = $1 AND {has_email('$2', '$3')} AND expires_at <= $4"
+_OF_ADDRESS = f"""FROM invitation WHERE customer_id = $1 AND {has_email("$2", "$3")}
+   AND ($4::timestamptz IS NULL OR expires_at <= $4)"""
 _INVITE = f"""
 INSERT INTO invitation (member_id, customer_id, created_at, expires_at, link_hash, link_expires_at,
                         first_name, last_name, role, {COLUMNS})
@@ -276,7 +277,7 @@ async def delete_invitation(
     conn: Connection, vault: Vault, customer_id: UUID, *, email: str, now: datetime, expired_by: datetime | None = None
 ) -> None:
     """Delete an obsolete invitation: the operator has made its user a member, or it has expired."""
-    values = (customer_id, INVITATIONS.indexes(vault, email), normalize_email(email), expired_by or datetime.max)
+    values = (customer_id, INVITATIONS.indexes(vault, email), normalize_email(email), expired_by)
     gone = [row["member_id"] for row in await conn.fetch(f"SELECT member_id {_OF_ADDRESS}", *values)]
     if gone:
         await member_store.keep_former(conn, customer_id, gone, now=now)

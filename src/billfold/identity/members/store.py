@@ -77,7 +77,7 @@ SELECT * FROM (
          CASE WHEN f.role IS NULL THEN t.invite_expires_at ELSE f.invite_expires_at END AS invite_expires_at
     FROM ({_TEAM}) t
     FULL JOIN json_to_recordset(coalesce($3::json, '[]')) AS f(member_id uuid, {_IMAGE}) USING (member_id)
-) then WHERE created_at <= $2 AND ($4::uuid IS NULL OR member_id = $4)
+) found WHERE created_at <= $2 AND ($4::uuid IS NULL OR member_id = $4)
  ORDER BY client_id IS NOT NULL, lower(first_name), lower(last_name), created_at, member_id
 """
 

@@ -29,7 +29,7 @@ from billfold.http.schemas import CursorList
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.company.move_money import why_not_payable
 from billfold.web.console.find import alike
-from billfold.web.console.lists import read_listing
+from billfold.web.console.lists import NO_ROWS, read_listing
 from billfold.web.console.look_alikes import find_look_alikes
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import Form, at_fields, body_of, cents_of

@@ -13,6 +13,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team import invitations, members
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
+from billfold.web.console.lists import past_day
 from billfold.web.forms import Form, field_errors, read_form
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
