@@ -19,6 +19,7 @@ def lines(printed):
 def read_files(folder):
     """Return the events in Parquet files, as a reader that nobody here wrote reads them."""
     read = duckdb.sql(READ.format(folder))
+    assert read is not None
     kinds = dict(zip(read.columns, map(str, read.types), strict=True))
     assert kinds == {name: "BIGINT" if name in NUMBERS else "VARCHAR" for name in kinds}
     rows = [dict(zip(read.columns, row, strict=True)) for row in read.fetchall()]
