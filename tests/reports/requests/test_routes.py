@@ -238,3 +238,43 @@ async def test_an_invalid_report_request_is_refused_at_its_field(customer_desk):
     for body, loc in MISTAKES:
         await customer_desk.invalid("POST", ALL, body, loc=loc)
     assert not await make_reports(customer_desk.bank)
+
+
+async def test_a_report_as_of_an_instant_is_the_one_that_was_made_then(partner_desk, other_partner):
+    pocket = await partner_desk.funded(100_000_00)
+    before = (await partner_desk.bank.now()).isoformat()
+    day = {"date": "2025-06-02", "pocket_ids": [pocket.id]}
+    wanted = [
+        report_request("POSITION_SUMMARY_REPORT", ["CSV"], **day),
+        report_request("BANK_STATEMENT_REPORT", ["CAMT052"], **day),
+        report_request("TRADE_REPORT", ["CSV"], customer_id=pocket.customer, **TRADES),
+    ]
+    made, later = [], []
+    for files, as_of in ((made, {}), (later, {"as_of": before})):
+        for body in wanted:
+            done = await make_report(partner_desk, body | {"parameters": body["parameters"] | as_of})
+            files.append(await content(partner_desk, f"/api/v1/reports/{done['report_id']}/"))
+            assert ("as_of" in done["parameters"]) == bool(as_of)
+        await partner_desk.later(hours=1)
+        second = await partner_desk.funded(7_000_00, pocket.customer)
+        await partner_desk.wire(pocket, 50_000_00)
+        await partner_desk.later(hours=1)
+    assert later == made
+    now = await make_report(partner_desk, wanted[0])
+    assert await content(partner_desk, f"/api/v1/reports/{now['report_id']}/") != made[0]
+
+    def refused_with(as_of, **parameters):
+        return report_request("POSITION_SUMMARY_REPORT", **{"date": "2025-06-02", **parameters, "as_of": as_of})
+
+    at = "body.parameters.as_of"
+    for wrong in ("2031-01-01", "2025-06-02T10:00:00", "yesterday", ""):
+        await partner_desk.invalid("POST", ALL, refused_with(wrong, pocket_ids=[pocket.id]), loc=at)
+    late = refused_with(before, date="2025-06-03", pocket_ids=[pocket.id])
+    await partner_desk.invalid("POST", ALL, late, loc="body.parameters.date")
+    for unknown in (
+        refused_with(before, pocket_ids=[second.id]),
+        refused_with("2025-06-01", customer_id=pocket.customer),
+    ):
+        await partner_desk.refused("POST", ALL, unknown, status=404, code="not-found")
+    foreign = refused_with(before, pocket_ids=[pocket.id])
+    await other_partner.refused("POST", ALL, foreign, status=404, code="not-found")

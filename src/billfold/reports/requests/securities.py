@@ -43,7 +43,7 @@ _NO_DOLLARS = Decimal("0.00")
 async def write_trades(source: ReportSource, output: IO[bytes]) -> None:
     """Write the trades of some Pockets between two days."""
     bank, request = source.bank, source.request
-    entity = await entity_of(bank, request.customer_id)
+    entity = await entity_of(bank, request)
     values = (request.customer_id, list(source.pocket_ids), *_filters(source).values())
     output.write(lines_of([(*SECURITY_COLUMNS, *ENTITY_COLUMNS, *TRADE_COLUMNS)]))
     cells_of = _cells(source, entity)
@@ -159,7 +159,7 @@ async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
     bank, request = source.bank, source.request
     day = request.parameters.date
     assert day is not None
-    entity = await entity_of(bank, request.customer_id)
+    entity = await entity_of(bank, request)
     for number, pocket_id in enumerate(source.pocket_ids, 1):
         account = (request.customer_id, pocket_id, AccountType.BROKERAGE)
         wanted = StatementRange(*account, day, day, now=request.seen_at, position=source.position)
@@ -178,7 +178,7 @@ async def _print_positions(source: ReportSource, positions: Sequence[Position]) 
     bank, request = source.bank, source.request
     day = request.parameters.date
     assert day is not None
-    entity = await entity_of(bank, request.customer_id)
+    entity = await entity_of(bank, request)
     document = printing.PrintedDocument(
         title="Position summary",
         subtitle=printing.printed_day(day),

@@ -210,7 +210,15 @@ def per_hundred(micros: int) -> Decimal:
 
 
 _CUSTOMER = "SELECT name FROM customer WHERE customer_id = $1"
-_POCKETS = "SELECT pocket_id, name FROM pocket WHERE customer_id = $1 ORDER BY opened_at, written_no"
+# The name is the first of the values of a state; without one, the present name.
+_POCKETS = """
+SELECT p.pocket_id, coalesce((
+         SELECT v.state ->> 0 FROM pocket_version v
+          WHERE v.customer_id = p.customer_id AND v.pocket_id = p.pocket_id AND v.known_at <= $2
+          ORDER BY v.known_at DESC, v.version DESC LIMIT 1), p.name) AS name
+  FROM pocket p WHERE p.customer_id = $1 AND ($2::timestamptz IS NULL OR p.opened_at <= $2)
+ ORDER BY p.opened_at, p.written_no
+"""
 _OPENED = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND opened_at <= $2 ORDER BY opened_at, written_no"
 _TRADED = "SELECT DISTINCT cusip FROM trade WHERE customer_id = $1 AND entry_no <= $2 ORDER BY cusip"
 
@@ -228,14 +236,14 @@ class Entity(NamedTuple):
         return name if Counter(self.pockets.values())[name] == 1 else f"{name} ({pocket_id.hex[:8]})"
 
 
-async def entity_of(bank: Bank, customer_id: UUID) -> Entity:
-    """Return a customer and its Pockets with their current names. Raises NotFound."""
+async def entity_of(bank: Bank, request: ReportRequest) -> Entity:
+    """Return the customer of a report and its Pockets, with their names now or as of its instant. Raises NotFound."""
+    customer_id = request.customer_id
     name = await bank.pool.fetchval(_CUSTOMER, customer_id)
     if name is None:
         raise NotFound("There is no such customer.")
-    return Entity(
-        customer_id, name, {row["pocket_id"]: row["name"] for row in await bank.pool.fetch(_POCKETS, customer_id)}
-    )
+    rows = await bank.pool.fetch(_POCKETS, customer_id, request.parameters.as_of)
+    return Entity(customer_id, name, {row["pocket_id"]: row["name"] for row in rows})
 
 
 async def pockets_of(bank: Bank, request: ReportRequest) -> tuple[UUID, ...]:
