@@ -66,8 +66,8 @@ _REQUEST = {
 
 _FEES = {
     "WIRE_FEE": "The fee of the bank for sending a wire, as it was set then. It is charged with the wire.",
-    "SAME_DAY_FEE": "Proceeds were used before the day on which they settle. The fee is what that costs the bank: interest"
-    " until that day, and the difference between its prices for the same day and for the next.",
+    "SAME_DAY_FEE": "Proceeds were used before the day on which they settle. The fee is what that costs: interest"
+    " until that day, and the difference between the prices for the same day and for the next.",
 }
 _NO_DATE = timedelta(days=366)
 """Reads date later than this what has no date yet: cash on hold for cards, and ACH entries that are not sent."""
