@@ -340,7 +340,8 @@ async def test_as_of_gives_no_right_that_the_caller_lacks_now_and_nothing_from_b
     unknown = {"pocket_id[]": second.id, "as_of": then}
     await viewer.refused("GET", "/api/v2/pockets/", status=404, code="not-found", filters=unknown)
     assert (await viewer.get(pocket.path, {"as_of": then}))["portfolio"]["total_value"]["value"] > 4_999_00
-    assert (await limited.send("GET", pocket.path, filters={"as_of": then})).status_code == 403
+    for path in (pocket.path, "/api/v1/team/", "/api/v1/approval-rules/"):
+        assert (await limited.send("GET", path, filters={"as_of": then})).status_code == 403
     team = await viewer.bank.pool.execute("UPDATE membership SET status = 'DEACTIVATED' WHERE role = 'VIEWER'")
     assert team == "UPDATE 1"
     assert (await viewer.send("GET", pocket.path, filters={"as_of": then})).status_code in {401, 403}

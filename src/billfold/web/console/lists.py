@@ -16,7 +16,7 @@ from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.database.paging import LIMIT_MAX
 from billfold.platform.dates import et_date, format_day, is_day, parse_day
-from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.errors import FieldError, InvalidInput, NotFound
 from billfold.web.console.team import ApiTeam, Company
 from billfold.web.forms import cents_of
 from billfold.web.page_context import FormError, PageContext
@@ -95,6 +95,10 @@ async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, 
         rows = await team.api.get(operation, **values, limit=limit, cursor=sent.get("cursor"))
     except InvalidInput as wrong:
         return Listing(NO_ROWS, filters, _in_address(wrong, names), presets=presets)
+    except NotFound:
+        if _AS_OF not in filters:
+            raise
+        return Listing(NO_ROWS, filters, "There was nothing of this yet on that day.", presets=presets)
     return Listing(rows, filters, "", backwards=sent.get("way") == "newer", presets=presets)
 
 
