@@ -95,7 +95,7 @@ wanted=${1:-}
 leave_former_place
 [ ! -x .venv/bin/pytest ] || wanted=tools # what is there stays
 groups="--no-dev --group build --extra sandbox"
-[ "$wanted" != tools ] || groups="--all-groups --extra otel --extra sandbox --extra fonts --extra mcp"
+[ "$wanted" != tools ] || groups="--all-groups --extra otel --extra sandbox --extra fonts --extra mcp --extra parquet"
 left_out="polyfactory faker" # made-up examples of Litestar, which nothing asks for
 python=$(find_python)
 find_cache

@@ -36,7 +36,12 @@ async def test_changes_of_pockets_portals_payees_and_customers_raise_events(worl
         await world.bank.engine.submit(switch)
     await world.patch(path, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"})
     own = {"pocket_id": other.id}
+    created = []
+    for each in (pocket, other):
+        made = {"pocket_id": each.id, "status": "OPEN"}
+        created += [("pocket.created", made), ("portal.created", made | {"portal_id": each.portal})]
     assert await told(world.bank, customer, "pocket.", "portal.") == [
+        *created,
         ("pocket.updated", {**own, "status": "OPEN"}),
         ("pocket.updated", {**own, "status": "FROZEN"}),
         *[("pocket.updated", {**own, "status": "OPEN"})] * 2,
@@ -47,8 +52,10 @@ async def test_changes_of_pockets_portals_payees_and_customers_raise_events(worl
     payee = await world.post(paid, payees.wire())
     await world.patch(f"{paid}{payee['id']}/", {"display_name": "Old"})
     await world.patch(f"{paid}{payee['id']}/", {"status": "UNLINKED"})
-    shown = [{"counterparty_id": payee["id"], "status": "UNLINKED"}]
-    assert [each for _, each in await told(world.bank, customer, "counterparty.")] == shown
+    assert await told(world.bank, customer, "counterparty.") == [
+        ("counterparty.created", {"counterparty_id": payee["id"], "status": payee["status"]}),
+        ("counterparty.updated", {"counterparty_id": payee["id"], "status": "UNLINKED"}),
+    ]
     for status in (CustomerStatus.FROZEN, CustomerStatus.OPEN):
         freeze = SetCustomerState(
             **state | {"key": ids.new()}, status=status, reason="Court order", references=(customer,)

@@ -23,20 +23,24 @@ async def test_the_event_list_of_each_reader_has_no_gaps_or_foreign_events(
     await customer_world.transfer(pocket, other, 90_000_00, status="REJECTED")
     mine = await customer_desk.pages(PATH, limit=2)
     assert numbers_and_types(mine) == [
-        (4, "transfers.on-us.rejected"),
-        (3, "transfers.on-us.success"),
-        (2, "transfers.ach.in.success"),
-        (1, "transfers.wire.in.success"),
+        (8, "transfers.on-us.rejected"),
+        (7, "transfers.on-us.success"),
+        (6, "transfers.ach.in.success"),
+        (5, "transfers.wire.in.success"),
+        (4, "portal.created"),
+        (3, "pocket.created"),
+        (2, "portal.created"),
+        (1, "pocket.created"),
     ]
     assert {each["event"]["customer_id"] for each in mine} == {customer_desk.team.customer}
     partners = await customer_world.pages(PATH, {"order": "asc"}, limit=2)
-    assert [number for number, _ in numbers_and_types(partners)] == [1, 2, 3, 4, 5]
+    assert [number for number, _ in numbers_and_types(partners)] == [*range(1, 12)]
     assert not any("customer_id" in each["event"] for each in partners)
     for each in (*mine, *partners):
         event = each["event"]
         assert event["previous_sequence"] == event["sequence"] - 1
         assert set(payload_schema(KINDS[event["event_type"]])["required"]) <= set(event["payload"])
-    assert len((await stranger.get(PATH))["items"]) == 1
+    assert len((await stranger.get(PATH))["items"]) == 3
 
 
 async def test_an_event_is_found_by_its_id(customer_world, customer_desk):
@@ -53,9 +57,9 @@ async def test_events_are_filtered_by_a_start_time(customer_world, customer_desk
         await customer_world.wire(pocket, 100_00)
         await customer_world.later(hours=1)
     middle = (await customer_desk.get(PATH))["items"][1]["event"]["timestamp"]
-    assert [n for n, _ in numbers_and_types(await customer_desk.pages(PATH, {"after": middle}, limit=1))] == [3]
+    assert [n for n, _ in numbers_and_types(await customer_desk.pages(PATH, {"after": middle}, limit=1))] == [5]
     early = await customer_world.pages(PATH, {"after": "2025-06-01", "order": "asc"}, limit=2)
-    assert [n for n, _ in numbers_and_types(early)] == [1, 2, 3]
+    assert [n for n, _ in numbers_and_types(early)] == [1, 2, 3, 4, 5]
     await customer_desk.invalid("GET", PATH, loc="query.after", filters={"after": "yesterday"})
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
     await customer_world.invalid("GET", PATH, loc="query.cursor", filters={"cursor": cursor})

@@ -34,12 +34,12 @@ async def test_an_event_is_streamed_when_it_is_raised(customer_world, customer_d
     await customer_world.wire(pocket, 100_00)
     async with listen(customer_desk) as mine, listen(customer_world) as partners:
         first = [await each.message() for each in (mine, partners)]
-        assert [(event, data["sequence"]) for _, event, data in first] == [("heartbeat", 1)] * 2
+        assert [(event, data["sequence"]) for _, event, data in first] == [("heartbeat", 3)] * 2
         await customer_world.wire(pocket, 200_00)
         for stream, sees_himself in ((mine, True), (partners, False)):
             number, event, data = await stream.event()
-            assert (number, event) == ("2", None)
-            assert (data["sequence"], data["previous_sequence"]) == (2, 1)
+            assert (number, event) == ("4", None)
+            assert (data["sequence"], data["previous_sequence"]) == (4, 3)
             assert data["event_type"] == "transfers.wire.in.success"
             assert ("customer_id" in data) is sees_himself
 
@@ -48,15 +48,15 @@ async def test_an_event_stream_resumes_after_the_last_event_id(customer_world, c
     pocket = await customer_desk.pocket()
     for _ in range(4):
         await customer_world.wire(pocket, 100_00)
-    async with listen(customer_desk, "after_sequence=0", headers={"last-event-id": "2"}) as stream:
-        assert [(await stream.event())[0] for _ in range(2)] == ["3", "4"]
+    async with listen(customer_desk, "after_sequence=0", headers={"last-event-id": "4"}) as stream:
+        assert [(await stream.event())[0] for _ in range(2)] == ["5", "6"]
         await customer_world.wire(pocket, 100_00)
-        assert (await stream.event())[2]["previous_sequence"] == 4
+        assert (await stream.event())[2]["previous_sequence"] == 6
     async with listen(customer_desk, "after_sequence=99") as stream:
         # A sequence that was never reached counts as now.
-        assert (await stream.message())[2]["sequence"] == 5
+        assert (await stream.message())[2]["sequence"] == 7
         await customer_world.wire(pocket, 1_00)
-        assert (await stream.event())[0] == "6"
+        assert (await stream.event())[0] == "8"
 
 
 async def test_an_event_stream_has_the_same_events_as_the_list(customer_world, customer_desk, listen):
@@ -70,7 +70,7 @@ async def test_an_event_stream_has_the_same_events_as_the_list(customer_world, c
             told.append(message[2])
     listed = (await customer_desk.get("/api/v1/events/", {"order": "asc"}))["items"]
     assert told == [each["event"] for each in listed]
-    assert [each["sequence"] for each in told] == [1, 2, 3]
+    assert [each["sequence"] for each in told] == [*range(1, 8)]
 
 
 async def test_only_the_requested_kinds_are_streamed_without_a_gap(
@@ -85,7 +85,7 @@ async def test_only_the_requested_kinds_are_streamed_without_a_gap(
             await customer_world.wire(pocket, 100_00)
             await customer_world.transfer(pocket, other, cents)
         links = [(await stream.event())[2] for _ in range(2)]
-        assert [(each["previous_sequence"], each["sequence"]) for each in links] == [(0, 3), (3, 5)]
+        assert [(each["previous_sequence"], each["sequence"]) for each in links] == [(0, 7), (7, 9)]
     async with listen(stranger, "after_sequence=0&follow=false") as stream:
         assert (await stream.event())[1] == "end"
 
@@ -140,7 +140,7 @@ async def test_a_slow_stream_reader_falls_back_to_the_log_without_gaps(
         await stream.message()
         for _ in range(7):
             await customer_world.wire(pocket, 1_00)
-        assert [(await stream.event())[0] for _ in range(7)] == list("1234567")
+        assert [(await stream.event())[0] for _ in range(7)] == list("3456789")
 
 
 async def test_an_invalid_event_stream_query_is_refused(customer_desk):

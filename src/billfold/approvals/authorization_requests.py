@@ -79,6 +79,7 @@ async def _end_access(bank: Bank, customer_id: UUID) -> None:
         now=wall,
     ) as action:
         conn = action.conn
+        await store.keep_former(conn, customer_id, None, now=await bank.now(conn))
         service_users = await clients.list_service_user_ids(conn, customer_id)
         for client_id in service_users:
             await clients.revoke_client(conn, client_id, now=wall)
@@ -282,7 +283,7 @@ async def _change_rule(audited_action: AuditedAction, change: AuthorizationReque
     if content["version"] != (None if current is None else current.version):
         raise Refused("content-changed", "The rule has changed since the request. Send a new request.")
     if change.action == "approval_rule.delete":
-        await remove_rule(audited_action, change.customer_id, rule.rule_id)
+        await remove_rule(audited_action, change.customer_id, rule.rule_id, now=now)
     else:
         await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
 

@@ -198,13 +198,13 @@ _RULES = "/api/v1/approval-rules/"
 _RULE = f"{_RULES}{{rule_id}}/"
 
 
-@get(_RULES, _RULE_READS, tag="approvals")
+@get(_RULES, _RULE_READS, tag="approvals", as_of=True)
 async def list_approval_rules(member: CustomerCaller, bank: Bank) -> rule_schemas.ApprovalRules:
     """List approval rules.
 
     Returns the rules for approving transfers and sensitive changes, oldest first.
     """
-    rules = await approval_rules.list_rules(bank.pool, member.customer_id)
+    rules = await approval_rules.list_rules(bank.pool, member.customer_id, as_of=member.as_of)
     return rule_schemas.ApprovalRules(items=[rule_schemas.render_rule(each) for each in rules])
 
 
@@ -221,10 +221,12 @@ async def create_approval_rule(
     return await _request_rule_change(member, bank, "approval_rule.create", rule=rule, current=None)
 
 
-@get(_RULE, _RULE_READS, tag="approvals")
+@get(_RULE, _RULE_READS, tag="approvals", as_of=True)
 async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> rule_schemas.ApprovalRule:
     """Get approval rule."""
-    return rule_schemas.render_rule(await approval_rules.get_rule(bank.pool, member.customer_id, rule_id))
+    return rule_schemas.render_rule(
+        await approval_rules.get_rule(bank.pool, member.customer_id, rule_id, as_of=member.as_of)
+    )
 
 
 @patch(_RULE, _RULE_WRITES, tag="approvals", status=202)

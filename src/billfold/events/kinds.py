@@ -333,21 +333,15 @@ SETTLEMENT_MOVED = _for_both(
     "A day was declared closed, or open again: the trades and payments of a Pocket that were to settle on it move.",
     _settlement,
 )
-POCKET_UPDATED = _for_both(
-    "pocket.updated",
-    "A Pocket was changed, frozen, unfrozen or closed.",
-    PocketPayload(pocket_id=_POCKET, status="OPEN"),
-)
-PORTAL_UPDATED = _for_both(
-    "portal.updated",
-    "A portal was changed or closed.",
-    PortalPayload(portal_id=_OTHER, pocket_id=_POCKET, status="CLOSED"),
-)
-COUNTERPARTY_UPDATED = _for_both(
-    "counterparty.updated",
-    "The status of a counterparty has changed.",
-    CounterpartyPayload(counterparty_id=_OTHER, status="LINKED"),
-)
+_pocket = PocketPayload(pocket_id=_POCKET, status="OPEN")
+_portal = PortalPayload(portal_id=_OTHER, pocket_id=_POCKET, status="OPEN")
+_counterparty = CounterpartyPayload(counterparty_id=_OTHER, status="LINKED")
+POCKET_CREATED = _for_both("pocket.created", "A Pocket was opened.", _pocket)
+POCKET_UPDATED = _for_both("pocket.updated", "A Pocket was changed, frozen, unfrozen or closed.", _pocket)
+PORTAL_CREATED = _for_both("portal.created", "A portal was opened, by itself or with its Pocket.", _portal)
+PORTAL_UPDATED = _for_both("portal.updated", "A portal was changed or closed.", _portal)
+COUNTERPARTY_CREATED = _for_both("counterparty.created", "A counterparty was added.", _counterparty)
+COUNTERPARTY_UPDATED = _for_both("counterparty.updated", "The status of a counterparty has changed.", _counterparty)
 CUSTOMER_UPDATED = _for_both(
     "customer.updated",
     "A customer was frozen, unfrozen or closed.",

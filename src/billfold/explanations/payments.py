@@ -33,6 +33,7 @@ from billfold.payments.on_us.store import get_transfer
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireRow, WireStatus
 from billfold.platform.ids import command_id
+from billfold.platform.money import format_usd
 
 _WIRE = {
     "PENDING": "It is booked, and waits for the time at which it is sent. Until then it can be cancelled.",
@@ -63,6 +64,11 @@ _REQUEST = {
 }
 
 
+_FEES = {
+    "WIRE_FEE": "The fee of the bank for sending a wire, as it was set then. It is charged with the wire.",
+    "SAME_DAY_FEE": "Proceeds were used before the day on which they settle. The fee is what that costs: interest"
+    " until that day, and the difference between the prices for the same day and for the next.",
+}
 _NO_DATE = timedelta(days=366)
 """Reads date later than this what has no date yet: cash on hold for cards, and ACH entries that are not sent."""
 
@@ -90,9 +96,12 @@ def explain_transaction(shown: Transaction, row: TransactionRow, bank: Bank, fee
 
 
 async def explain_fee(shown: Transaction, row: TransactionRow, bank: Bank) -> Explanation | None:
-    """Explain the fee on assets of a month by its days; None for other transactions."""
-    if not isinstance(shown, FeeActivity) or shown.fee_type != "AUM_FEE":
+    """Explain the fee on assets of a month by its days, other fees by what they are for; None without a fee."""
+    if not isinstance(shown, FeeActivity):
         return None
+    if shown.fee_type != "AUM_FEE":
+        charged = happened("Charged", row.booked_at, amount=row.amount)
+        return narrate("Fee charged", format_usd(row.amount), _FEES[shown.fee_type], charged)
     charge = row.activity_id, row.entry_no, row.booked_at
     return await explain_charge(bank, row.customer_id, row.pocket_id, charge)
 

@@ -132,11 +132,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _parse_as_of(name: str, text: str) -> date:
+    return _read_as_of(text, ("query", name))
+
+
+def _read_as_of(text: str, place: tuple[str, ...]) -> date:
     try:
         return parse_day(text) if is_day(text) else parse_instant(text.replace(" ", "+"))
     except ValueError:
         wrong = f"must be a business day or a date-time with its offset, {DAY_RANGE}"
-        raise InvalidInput.at("query", name, msg=wrong, kind="date_parsing") from None
+        raise InvalidInput.at(*place, msg=wrong, kind="date_parsing") from None
 
 
 AS_OF = Parameter(
@@ -159,8 +163,17 @@ def call_as_of(call: AnyCall, sent: Mapping[str, Sequence[str]], calendars: Cale
     given: date | None = AS_OF.read(sent)
     if given is None:
         return call
-    day = None if isinstance(given, datetime) else calendars.settlement_on_or_before(given)
-    at = given if day is None else calendars.closes_at(day)
-    if at > call.now:
-        raise InvalidInput.at("query", AS_OF.name, msg=f"{NOT_YET}, {call.now.isoformat()}")
+    at = _instant_of(given, calendars, now=call.now, place=("query", AS_OF.name))
     return msgspec.structs.replace(call, now=at, as_of=at)
+
+
+def instant_named(text: str | None, calendars: Calendars, now: datetime, *place: str) -> datetime | None:
+    """Return the instant that a field names as `as_of` does, if any. Raises InvalidInput for one that has not come."""
+    return None if text is None else _instant_of(_read_as_of(text, place), calendars, now=now, place=place)
+
+
+def _instant_of(given: date, calendars: Calendars, *, now: datetime, place: tuple[str, ...]) -> datetime:
+    at = given if isinstance(given, datetime) else calendars.closes_at(calendars.settlement_on_or_before(given))
+    if at > now:
+        raise InvalidInput.at(*place, msg=f"{NOT_YET}, {now.isoformat()}")
+    return at

@@ -9,6 +9,7 @@ import typer
 
 from billfold.cli.command import CommandGroup, Row, console, key_value_table, print_success
 from billfold.cli.context import read_text_file
+from billfold.identity.members.store import keep_former
 from billfold.ledger.bank import Bank
 from billfold.oauth import clients, signing_keys
 from billfold.oauth.clients import record_oauth_client
@@ -103,8 +104,10 @@ async def revoke(bank: Bank, client_id: ClientId) -> str:
     This deactivates a service user; an administrator of its team can activate it again.
     """
     async with bank.pool.acquire() as conn, conn.transaction():
-        await clients.revoke_client(conn, client_id, now=wall_now())
         client = await clients.find_client(conn, client_id)
+        if client is not None and client.customer_id is not None and client.member_id is not None:
+            await keep_former(conn, client.customer_id, [client.member_id], now=await bank.now(conn))
+        await clients.revoke_client(conn, client_id, now=wall_now())
         await record_oauth_client(bank, conn, client, action="member.deactivated")
     return f"{client_id} is revoked; its tokens have ended."
 

@@ -67,7 +67,7 @@ _REQUESTS = {
         "its last journal entry is missing or was booked after it": f"""
             {_OF_REQUEST} WHERE r.entry_no > 0 AND NOT EXISTS (
               SELECT 1 FROM journal_entry j WHERE j.customer_id = r.customer_id AND j.entry_no = r.entry_no
-                 AND j.booked_at <= r.created_at)""",
+                 AND j.booked_at <= coalesce((r.parameters->>'as_of')::timestamptz, r.created_at))""",
         "it is of another partner than its customer": f"""
             {_OF_REQUEST} JOIN customer c USING (customer_id) WHERE c.partner_id <> r.partner_id""",
     },

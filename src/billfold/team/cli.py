@@ -62,9 +62,10 @@ async def add(
                 conn, bank.vault, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )
         )
+        now = await bank.now(conn)
         async with await _notifying_of_effects(bank, conn, team_id):
-            member_id = await member_store.add_member(conn, team_id, user_id, role=role, now=await bank.now(conn))
-        await invitations.delete_invitation(conn, bank.vault, team_id, email=email)
+            member_id = await member_store.add_member(conn, team_id, user_id, role=role, now=now)
+        await invitations.delete_invitation(conn, bank.vault, team_id, email=email, now=now)
         link = None if existing else await mail_password_link(bank, conn, user_id)
         await clients.record_member(bank, conn, team_id, member_id=member_id, action="member.added", role=role)
     print_success(f"{email} is a member of {partner or ('the bank' if of_bank else team_id)} as {role}.")
@@ -133,6 +134,7 @@ async def deactivate_everywhere(bank: Bank, conn: Connection, user_id: UUID) -> 
     async with AsyncExitStack() as effects:
         for team in await user_store.list_user_memberships(conn, user_id, only_active=True):
             await effects.enter_async_context(await _notifying_of_effects(bank, conn, team.customer_id))
+            await member_store.keep_former(conn, team.customer_id, [user_id], now=await bank.now(conn))
         await member_store.deactivate_user(conn, user_id)
 
 

@@ -111,6 +111,10 @@ async def accept_as_new_user(
 
 
 async def _consume_link(conn: Connection, acceptance: InvitationAcceptance) -> Invitation | None:
+    found = await conn.fetchrow(_FIND, crypto.hash_token(acceptance.secret), acceptance.now, acceptance.wall)
+    if found is None:
+        return None
+    await member_store.keep_former(conn, found["customer_id"], [found["member_id"]], now=acceptance.now)
     row = await conn.fetchrow(_CONSUME, crypto.hash_token(acceptance.secret), acceptance.now, acceptance.wall)
     return None if row is None else _open(row, acceptance.vault)
 
@@ -186,8 +190,8 @@ SELECT true FROM membership m JOIN user_account p USING (user_id) WHERE m.custom
  UNION ALL
 SELECT true FROM invitation WHERE customer_id = $1 AND {has_email("$3", "$4")} AND expires_at > $5
 """
-_DELETE = f"DELETE FROM invitation WHERE customer_id = $1 AND {has_email('$2', '$3')}"
-_DELETE_EXPIRED = f"{_DELETE} AND expires_at <= $4"
+_OF_ADDRESS = f"""FROM invitation WHERE customer_id = $1 AND {has_email("$2", "$3")}
+   AND ($4::timestamptz IS NULL OR expires_at <= $4)"""
 _INVITE = f"""
 INSERT INTO invitation (member_id, customer_id, created_at, expires_at, link_hash, link_expires_at,
                         first_name, last_name, role, {COLUMNS})
@@ -259,6 +263,7 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
         invited = await get_member(conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
         if invited.invite_expires_at is None:
             raise _not_pending(invited)
+        await member_store.keep_former(conn, by.customer_id, [member_id], now=by.now)
         if not await conn.fetchval(_CANCEL, by.customer_id, member_id):
             raise NotFound("There is no such invitation.")
         description = f"{by.name} took back the invitation of {invited.name} ({invited.email})."
@@ -268,9 +273,15 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
     return invited
 
 
-async def delete_invitation(conn: Connection, vault: Vault, customer_id: UUID, *, email: str) -> None:
-    """Delete an obsolete invitation after the operator has made its user a member."""
-    await conn.execute(_DELETE, customer_id, INVITATIONS.indexes(vault, email), normalize_email(email))
+async def delete_invitation(
+    conn: Connection, vault: Vault, customer_id: UUID, *, email: str, now: datetime, expired_by: datetime | None = None
+) -> None:
+    """Delete an obsolete invitation: the operator has made its user a member, or it has expired."""
+    values = (customer_id, INVITATIONS.indexes(vault, email), normalize_email(email), expired_by)
+    gone = [row["member_id"] for row in await conn.fetch(f"SELECT member_id {_OF_ADDRESS}", *values)]
+    if gone:
+        await member_store.keep_former(conn, customer_id, gone, now=now)
+        await conn.execute(f"DELETE {_OF_ADDRESS}", *values)
 
 
 async def _is_known(conn: Connection, by: Administrator, email: str) -> bool:
@@ -281,9 +292,7 @@ async def _is_known(conn: Connection, by: Administrator, email: str) -> bool:
 
 async def _invite(audited_action: AuditedAction, by: Administrator, wanted: InviteMember, *, member_id: UUID) -> Member:
     conn = audited_action.conn
-    await conn.execute(
-        _DELETE_EXPIRED, by.customer_id, INVITATIONS.indexes(by.vault, wanted.email), wanted.email, by.now
-    )
+    await delete_invitation(conn, by.vault, by.customer_id, email=wanted.email, now=by.now, expired_by=by.now)
     secret, link_hash = crypto.new_token()
     try:
         await conn.execute(
@@ -314,6 +323,7 @@ async def _renew(audited_action: AuditedAction, by: Administrator, invited: Memb
     conn, lifetime = audited_action.conn, rules.INVITATION_LIFETIME
     secret, link_hash = crypto.new_token()
     key = (by.customer_id, invited.member_id)
+    await member_store.keep_former(conn, by.customer_id, [invited.member_id], now=by.now)
     await conn.execute(_KEEP_LINK, *key)
     if not await conn.fetchval(_RENEW, *key, by.now + lifetime, link_hash, by.wall + lifetime):
         raise NotFound("There is no such invitation.")

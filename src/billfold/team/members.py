@@ -193,6 +193,8 @@ async def _change_member(
     audited_action: AuditedAction, by: Administrator, before: Member, role: Role | None, status: str | None
 ) -> Member:
     conn, member_id = audited_action.conn, before.member_id
+    if role not in {None, before.role} or status not in {None, before.status}:
+        await member_store.keep_former(conn, by.customer_id, [member_id], now=by.now)
     async with notifying_of_effects(conn, by.vault, by.customer_id, now=by.now, wall=by.wall):
         if role is not None and role != before.role:
             await _set_role(conn, by, before, role=role)

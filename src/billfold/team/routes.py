@@ -94,21 +94,21 @@ class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     status: Literal["ACTIVE", "DEACTIVATED"] | None = None
 
 
-@get("/api/v1/team/", READS, tag="team")
+@get("/api/v1/team/", READS, tag="team", as_of=True)
 async def get_team(member: CustomerCaller, bank: Bank) -> schemas.Team:
     """Get the team, with all members grouped by status.
 
     Phone numbers and last sign-ins are included for administrators, and for the caller.
     """
-    found = await member_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now)
+    found = await member_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now, as_of=member.as_of)
     return schemas.render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
 
 
-@get("/api/v1/team/{member_id}/", READS, tag="team")
+@get("/api/v1/team/{member_id}/", READS, tag="team", as_of=True)
 async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Read one member."""
     found = await member_store.get_member(
-        bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now
+        bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, as_of=member.as_of
     )
     return render_member(found, private=_may_see_private(member, found))
 

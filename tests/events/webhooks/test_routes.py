@@ -147,7 +147,7 @@ async def test_events_are_resent_recovered_and_replayed_on_request(bank, custome
     one, mine = f"{PATH}{made['id']}/", {"subscription_id": made["id"]}
     await customer_world.wire(pocket, 200_00)
     waiting = await customer_desk.pages("/api/v1/events/", mine, limit=1)
-    assert [(each["event"]["previous_sequence"], each["event"]["sequence"]) for each in waiting] == [(2, 3)]
+    assert [(each["event"]["previous_sequence"], each["event"]["sequence"]) for each in waiting] == [(4, 5)]
     assert await customer_desk.post(f"{one}replay-missing/", before, status=202) == {
         "count": 2,
         "object_type": "Redelivery",

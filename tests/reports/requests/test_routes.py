@@ -6,6 +6,7 @@ import io
 import re
 from decimal import Decimal
 
+import openpyxl
 from tests.reports.requests.test_bookkeeping import read_beancount, read_ledger
 from tests.support.world import UNKNOWN
 
@@ -35,6 +36,11 @@ async def make_report(desk, body):
 
 
 async def content(desk, path, output_format=None):
+    """Return the file of a report as text."""
+    return (await file_of(desk, path, output_format)).decode("utf-8", "replace")
+
+
+async def file_of(desk, path, output_format=None):
     """Return the file of a report."""
     body = {} if output_format is None else {"output_format": output_format}
     link = await desk.post(f"{path.rstrip('/')}/download/", body)
@@ -46,7 +52,7 @@ async def content(desk, path, output_format=None):
     assert file.proof is not None
     signed, _ = verify(file.proof, await list_public_keys(desk.bank.pool), DOCUMENT, SignedManifest)
     assert hashlib.sha256(file.content).hexdigest() == signed.content.sha256
-    return answer.content.decode("utf-8", "replace")
+    return answer.content
 
 
 def rows_of(text):
@@ -238,3 +244,52 @@ async def test_an_invalid_report_request_is_refused_at_its_field(customer_desk):
     for body, loc in MISTAKES:
         await customer_desk.invalid("POST", ALL, body, loc=loc)
     assert not await make_reports(customer_desk.bank)
+
+
+async def test_a_report_as_of_an_instant_is_the_one_that_was_made_then(partner_desk, other_partner):
+    pocket = await partner_desk.funded(100_000_00)
+    before = (await partner_desk.bank.now()).isoformat()
+    day = {"date": "2025-06-02", "pocket_ids": [pocket.id]}
+    wanted = [
+        report_request("POSITION_SUMMARY_REPORT", ["CSV"], **day),
+        report_request("BANK_STATEMENT_REPORT", ["CAMT052"], **day),
+        report_request("TRADE_REPORT", ["CSV"], customer_id=pocket.customer, **TRADES),
+    ]
+    made: list[str] = []
+    later: list[str] = []
+    second = pocket
+    for files, as_of in ((made, {}), (later, {"as_of": before})):
+        for body in wanted:
+            done = await make_report(partner_desk, body | {"parameters": body["parameters"] | as_of})
+            files.append(await content(partner_desk, f"/api/v1/reports/{done['report_id']}/"))
+            assert ("as_of" in done["parameters"]) == bool(as_of)
+        await partner_desk.later(hours=1)
+        second = await partner_desk.funded(7_000_00, pocket.customer)
+        await partner_desk.wire(pocket, 50_000_00)
+        await partner_desk.later(hours=1)
+    assert later == made
+    now = await make_report(partner_desk, wanted[0])
+    assert await content(partner_desk, f"/api/v1/reports/{now['report_id']}/") != made[0]
+
+    await partner_desk.transfer(pocket, second, 10_00, external_id="inv-9", metadata={"team": "=ops"})
+    noted = await make_report(partner_desk, report_request("BANK_STATEMENT_REPORT", ["XLSX"], **day))
+    book = openpyxl.load_workbook(io.BytesIO(await file_of(partner_desk, f"/api/v1/reports/{noted['report_id']}/")))
+    columns, *rows = book["Entries"].iter_rows(values_only=True)
+    assert columns[-2:] == ("External id", "Metadata")
+    assert {row[-2:] for row in rows} == {("inv-9", "team==ops"), (None, None)}
+
+    def refused_with(as_of, **parameters):
+        return report_request("POSITION_SUMMARY_REPORT", **{"date": "2025-06-02", **parameters, "as_of": as_of})
+
+    for wrong in ("2031-01-01", "2025-06-02T10:00:00", "yesterday", ""):
+        await partner_desk.invalid(
+            "POST", ALL, refused_with(wrong, pocket_ids=[pocket.id]), loc="body.parameters.as_of"
+        )
+    late = refused_with(before, date="2025-06-03", pocket_ids=[pocket.id])
+    await partner_desk.invalid("POST", ALL, late, loc="body.parameters.date")
+    for unknown in (
+        refused_with(before, pocket_ids=[second.id]),
+        refused_with("2025-06-01", customer_id=pocket.customer),
+    ):
+        await partner_desk.refused("POST", ALL, unknown, status=404, code="not-found")
+    await other_partner.refused("POST", ALL, refused_with(before, pocket_ids=[pocket.id]), status=404, code="not-found")

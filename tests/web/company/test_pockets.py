@@ -140,3 +140,15 @@ async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, c
     await browser.go(f"{path}?as_of=2025-05-01")
     assert browser.page.status_code == 422
     assert "The Pocket was not open yet on that day." in browser.text
+    for page in ("pockets", "transactions", "trades", "counterparties"):
+        await browser.go(f"{browser.home}/{page}?as_of={day}")
+        assert f"As of the close of {format_day(day)}" in browser.text, page
+        assert "$700.00" not in browser.text
+        await browser.go(f"{browser.home}/{page}?as_of=2031-01-01")
+        assert browser.page.status_code == 422, page
+    await browser.go(f"{browser.home}/counterparties?as_of={day}&text=Contoso")
+    assert "Names are searched as they are now" in browser.text
+    team = f"/team/{customer_desk.team.customer}"
+    await browser.go(f"{team}?as_of={day}")
+    assert f"As of the close of {format_day(day)}" in browser.text
+    assert "Invite a member" not in browser.text

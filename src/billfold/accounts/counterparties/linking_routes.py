@@ -25,6 +25,7 @@ from billfold.ledger.bank import Bank, limit_usage
 from billfold.ledger.customers import CustomerRow
 from billfold.ledger.directory import find_customer
 from billfold.platform.crypto import associated_data, hash_token
+from billfold.platform.database.paging import list_as_of
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _V1_VERIFICATION_TYPES = {
@@ -267,22 +268,28 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
     )
 
 
-@get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS)
+@get("/api/v1/customers/{customer_id}/counterparties/", tag="counterparties", deprecated=V1_READS, as_of=True)
 async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) -> OlderCounterparties:
     """List counterparties (v1).
 
     Returns accounts that can be reached by ACH and domestic wires, newest first. Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    rows = await store.COUNTERPARTIES.rows(
-        bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, None, limit=_COUNTERPARTIES_MAX
+    listed, then = list_as_of(store.COUNTERPARTIES, store.COUNTERPARTIES_THEN, caller.as_of)
+    rows = await listed.rows(
+        bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, None, *then, limit=_COUNTERPARTIES_MAX
     )
     opened = await open_counterparties(bank, [row for row in rows if has_v1_form(row)])
     shown = [render_v1_counterparty(row) for row in opened]
     return OlderCounterparties(count=len(shown), counterparties=shown)
 
 
-@get("/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/", tag="counterparties", deprecated=V1_READS)
+@get(
+    "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/",
+    tag="counterparties",
+    deprecated=V1_READS,
+    as_of=True,
+)
 async def get_v1_counterparty(
     caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID
 ) -> OlderCounterparty:
@@ -291,7 +298,7 @@ async def get_v1_counterparty(
     Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id, as_of=caller.as_of)
     if not has_v1_form(row):
         raise NotFound("There is no such counterparty.")
     return render_v1_counterparty((await open_counterparties(bank, [row]))[0])

@@ -216,26 +216,27 @@ class Accounts(msgspec.Struct, kw_only=True):
     object_type: Literal["List"] = "List"
 
 
-@get("/api/v1/customers/{customer_id}/service-accounts/", tag="accounts", deprecated=V1_READS)
+@get("/api/v1/customers/{customer_id}/service-accounts/", tag="accounts", deprecated=V1_READS, as_of=True)
 async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accounts:
     """List accounts.
 
     Returns accounts of a customer. Use the Pockets of v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    rows = await store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, None, limit=_ACCOUNTS_MAX)
+    listed, then = store.pockets_of(of_customers=True, as_of=caller.as_of)
+    rows = await listed.rows(bank.pool, [owner], None, *then, None, limit=_ACCOUNTS_MAX)
     items = [render_account(row, bank, caller.now) for row in rows]
     return Accounts(count=len(items), items=items)
 
 
-@get("/api/v1/service-accounts/{account_id}/", tag="accounts", deprecated=V1_READS)
+@get("/api/v1/service-accounts/{account_id}/", tag="accounts", deprecated=V1_READS, as_of=True)
 async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
     """Get account.
 
     Use the Pocket of v2 instead.
     """
     owner, own_id = await caller.pocket(bank, account_id)
-    row = await store.get_pocket(bank.pool, owner, own_id)
+    row = await store.get_pocket(bank.pool, owner, own_id, caller.as_of)
     return render_account(row, bank, caller.now)
 
 

@@ -16,6 +16,7 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.customers import CustomerStatus, require_active
 from billfold.ledger.types import (
+    EventKind,
     PocketStatus,
 )
 from billfold.platform.errors import NotFound, Refused
@@ -48,6 +49,7 @@ def open_pocket(books: Books, cmd: commands.OpenPocket, ctx: Context) -> Outcome
     book.open_accounts(pocket)
     book.alter(pocket)
     book.enter("pocket", str(pocket.pocket_id), pocket.pocket_id)
+    _raise_event(book, pocket, ctx, kinds.POCKET_CREATED)
     portal = new_bank_portal(book, pocket.pocket_id, ctx, name=cmd.name)
     if book.account_status == CustomerStatus.PENDING:
         book.set_account_status(CustomerStatus.OPEN)
@@ -82,7 +84,7 @@ def update_pocket(books: Books, cmd: commands.UpdatePocket, ctx: Context) -> Out
     if cmd.close_for:
         _close_pocket(book, pocket, cmd.close_for, ctx=ctx)
     else:
-        _raise_updated(book, pocket, ctx)
+        _raise_event(book, pocket, ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
 
 
@@ -100,7 +102,7 @@ def set_pocket_state(books: Books, cmd: commands.SetPocketState, ctx: Context) -
     if cmd.real_time_yield is not None:
         pocket.real_time_yield = cmd.real_time_yield
     if before != (pocket.status, pocket.real_time_yield):
-        _raise_updated(book, pocket, ctx)
+        _raise_event(book, pocket, ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status, "real_time_yield": pocket.real_time_yield}
 
 
@@ -150,12 +152,13 @@ def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) ->
     book.alter(pocket)
     pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
     pocket.fee_accrued, pocket.invest_at = 0, None
-    _raise_updated(book, pocket, ctx)
+    _raise_event(book, pocket, ctx)
 
 
-def _raise_updated(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    payload = kinds.PocketPayload(pocket_id=pocket.pocket_id, status=pocket.status)
-    recording.event(book, ctx, kinds.POCKET_UPDATED, payload)
+def _raise_event(
+    book: Book, pocket: PocketBook, ctx: Context, kind: EventKind[kinds.PocketPayload] = kinds.POCKET_UPDATED
+) -> None:
+    recording.event(book, ctx, kind, kinds.PocketPayload(pocket_id=pocket.pocket_id, status=pocket.status))
 
 
 def open_payments(book: Book) -> list[commands.OpenPayment]:

@@ -11,7 +11,7 @@ from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.customers import require_active
-from billfold.ledger.types import PocketStatus, Rail
+from billfold.ledger.types import EventKind, PocketStatus, Rail
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import digits
 
@@ -65,6 +65,7 @@ def _open_crypto_portal(book: Book, cmd: OpenPortal, ctx: Context, wallet: Walle
     book.draft.add(portal)
     book.enter("portal", str(portal_id), portal_id)
     book.enter("wallet", wallet.address.lower(), portal_id)
+    _raise_event(book, portal, ctx, kinds.PORTAL_CREATED)
     recorded = {name: getattr(portal, name) for name in WALLET_COLUMNS}
     return {"portal_id": str(portal_id), **recorded}
 
@@ -84,7 +85,7 @@ def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
     if cmd.close:
         _close_portal(book, book.portals[cmd.portal_id], ctx)
     else:
-        _raise_updated(book, portal, ctx)
+        _raise_event(book, portal, ctx)
     return {"portal_id": str(cmd.portal_id)}
 
 
@@ -121,6 +122,7 @@ def new_bank_portal(
         ("network", address),
     ):
         book.enter(kind, value, portal_id)
+    _raise_event(book, portal, ctx, kinds.PORTAL_CREATED)
     return portal
 
 
@@ -145,9 +147,11 @@ def _close_portal(book: Book, portal: PortalRow, ctx: Context) -> None:
     closed = msgspec.structs.replace(portal, status=PortalStatus.CLOSED)
     book.put(book.portals, portal.portal_id, closed)
     book.change(PortalRow, portal.portal_id, status=PortalStatus.CLOSED, updated_at=ctx.now)
-    _raise_updated(book, closed, ctx)
+    _raise_event(book, closed, ctx)
 
 
-def _raise_updated(book: Book, portal: PortalRow, ctx: Context) -> None:
+def _raise_event(
+    book: Book, portal: PortalRow, ctx: Context, kind: EventKind[kinds.PortalPayload] = kinds.PORTAL_UPDATED
+) -> None:
     payload = kinds.PortalPayload(portal_id=portal.portal_id, pocket_id=portal.pocket_id, status=portal.status)
-    event(book, ctx, kinds.PORTAL_UPDATED, payload)
+    event(book, ctx, kind, payload)

@@ -214,7 +214,7 @@ class V1Query(msgspec.Struct, frozen=True, kw_only=True):
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 
 
-@get("/api/v1/customers/{customer_id}/transactions/", tag="accounts", deprecated=V1_READS)
+@get("/api/v1/customers/{customer_id}/transactions/", tag="accounts", deprecated=V1_READS, as_of=True)
 async def list_v1_customer_transactions(
     *, caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, account: Accounts = None, filters: V1Query
 ) -> SearchedList[V1Transaction]:
@@ -227,7 +227,7 @@ async def list_v1_customer_transactions(
     return searched_page_of(page, [render_v1_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v1/service-accounts/{account_id}/transactions/", tag="accounts", deprecated=V1_READS)
+@get("/api/v1/service-accounts/{account_id}/transactions/", tag="accounts", deprecated=V1_READS, as_of=True)
 async def list_v1_transactions(
     *, caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, filters: V1Query
 ) -> SearchedList[V1Transaction]:
@@ -240,14 +240,20 @@ async def list_v1_transactions(
     return searched_page_of(page, [render_v1_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/", tag="accounts", deprecated=V1_READS)
+@get(
+    "/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/",
+    tag="accounts",
+    deprecated=V1_READS,
+    as_of=True,
+)
 async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID) -> V1Transaction:
     """Get transaction (v1).
 
     Returns a transaction in its v1 form. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    return render_v1_transaction(await _read_transaction(bank, *key, transaction_id), caller.now, bank.calendars)
+    row = await _read_transaction(bank, *key, transaction_id, as_of=caller.as_of)
+    return render_v1_transaction(row, caller.now, bank.calendars)
 
 
 async def _read_transaction(

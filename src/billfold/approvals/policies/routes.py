@@ -74,13 +74,13 @@ class TryPolicy(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     month: date | None = None
 
 
-@get(_POLICY, _READS, tag="approvals")
+@get(_POLICY, _READS, tag="approvals", as_of=True)
 async def get_policy(member: CustomerCaller, bank: Bank) -> Policy:
     """Get policy.
 
     Returns the version in force. 404 while the customer has no policy: then only approval rules decide.
     """
-    found = await find_policy(bank.pool, member.customer_id)
+    found = await find_policy(bank.pool, member.customer_id, as_of=member.as_of)
     if found is None:
         raise NotFound("The customer has no policy.")
     return _shown(found)

@@ -1,7 +1,7 @@
 """Approval rules and MFA policy of a customer. Each write leaves the row's fingerprint in the audit log."""
 
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime
 from uuid import UUID
 
 import msgspec
@@ -72,6 +72,16 @@ SELECT r.*, (SELECT max(p.version) FROM policy p WHERE p.customer_id = $1) AS po
  WHERE c.customer_id = $1 ORDER BY r.created_at, r.written_no
 """
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
+_KEEP = """
+INSERT INTO former_row (customer_id, kind, object_id, until, row)
+SELECT $1, 'approval_rule', $2, $3, coalesce(
+         (SELECT to_json(r) FROM approval_rule r WHERE customer_id = $1 AND rule_id = $2), 'null')
+    ON CONFLICT DO NOTHING
+"""
+_FORMER = """
+SELECT DISTINCT ON (object_id) object_id, row::text FROM former_row
+ WHERE customer_id = $1 AND kind = 'approval_rule' AND until > $2 ORDER BY object_id, until
+"""
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _STEP_UP = "SELECT step_up FROM dual_control WHERE customer_id = $1"
 # All of them, in one order, so that two transactions never wait for each other.
@@ -92,9 +102,18 @@ SELECT (SELECT coalesce(sum(q.amount), 0) FROM transfer_request q
 """
 
 
-async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
-    """Return all rules of a customer, oldest first."""
-    return (await load_rules(conn, customer_id))[0]
+async def list_rules(conn: Db, customer_id: UUID, *, as_of: datetime | None = None) -> list[Rule]:
+    """Return all rules of a customer, now or as they were, oldest first."""
+    if as_of is None:
+        return (await load_rules(conn, customer_id))[0]
+    # Two statements: on a cluster the former rows are on another node than the rules.
+    former = {
+        row["object_id"]: msgspec.json.decode(row["row"]) for row in await conn.fetch(_FORMER, customer_id, as_of)
+    }
+    present = {row["rule_id"]: dict(row) for row in await conn.fetch(_LIST, customer_id) if row["rule_id"] is not None}
+    found = [(msgspec.convert(row, Rule), row["written_no"]) for row in (present | former).values() if row is not None]
+    there = [each for each in found if each[0].created_at <= as_of]
+    return [rule for rule, _ in sorted(there, key=lambda each: (each[0].created_at, each[1]))]
 
 
 async def load_rules(conn: Db, customer_id: UUID) -> tuple[list[Rule], int | None]:
@@ -109,9 +128,13 @@ async def find_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule | None:
     return None if row is None else _rule_of(row)
 
 
-async def get_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule:
-    """Return one rule. Raises NotFound."""
-    found = await find_rule(conn, customer_id, rule_id)
+async def get_rule(conn: Db, customer_id: UUID, rule_id: UUID, *, as_of: datetime | None = None) -> Rule:
+    """Return one rule, now or as it was. Raises NotFound."""
+    if as_of is None:
+        found = await find_rule(conn, customer_id, rule_id)
+    else:
+        rules = await list_rules(conn, customer_id, as_of=as_of)
+        found = next((each for each in rules if each.rule_id == rule_id), None)
     if found is None:
         raise NotFound("There is no such approval rule.")
     return found
@@ -180,13 +203,15 @@ async def requirement_for_change(conn: Db, customer_id: UUID, action: Action) ->
 
 
 async def put_rule(audited_action: AuditedAction, customer_id: UUID, rule: Rule) -> None:
-    """Insert or update a rule."""
+    """Insert or update a rule at its `updated_at`."""
+    await audited_action.conn.execute(_KEEP, customer_id, rule.rule_id, rule.updated_at)
     columns = msgspec.structs.asdict(rule)
     await insert(audited_action, "approval_rule", replace=True, customer_id=customer_id, **columns)
 
 
-async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id: UUID) -> None:
+async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id: UUID, *, now: datetime) -> None:
     """Remove a rule. Requests made under it keep its requirement."""
+    await audited_action.conn.execute(_KEEP, customer_id, rule_id, now)
     await audited_action.conn.execute(_REMOVE, customer_id, rule_id)
     audited_action.proves("approval_rule", rule_id, None)
 

@@ -24,7 +24,7 @@ from billfold.policies.types import PolicyDecision, PolicyVersion
 _COLUMNS = (
     "SELECT version, document, content_hash, request_id, member_id, created_at FROM policy WHERE customer_id = $1"
 )
-_LATEST = f"{_COLUMNS} ORDER BY version DESC LIMIT 1"
+_LATEST = f"{_COLUMNS} AND ($2::timestamptz IS NULL OR created_at <= $2) ORDER BY version DESC LIMIT 1"
 # So that of two requests at once the second sees what the first uses.
 _LOCK = "SELECT 1 FROM customer WHERE customer_id = $1 FOR NO KEY UPDATE"
 _REQUESTED = """
@@ -55,9 +55,9 @@ class ApprovedList(NamedTuple):
     created_at: datetime
 
 
-async def find_policy(conn: Db, customer_id: UUID) -> PolicyVersion | None:
-    """Return the policy in force; None before the first version."""
-    row = await conn.fetchrow(_LATEST, customer_id)
+async def find_policy(conn: Db, customer_id: UUID, *, as_of: datetime | None = None) -> PolicyVersion | None:
+    """Return the policy in force, now or at an instant; None before the first version."""
+    row = await conn.fetchrow(_LATEST, customer_id, as_of)
     return None if row is None else msgspec.convert(dict(row), PolicyVersion)
 
 

@@ -1,5 +1,6 @@
 """Reads a team: users, invitations and service users in one list. One statement."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -41,6 +42,45 @@ _ALL = f"""
 """
 _ONE = f"{_TEAM} WHERE member_id = $3"
 
+# What a member or an invitation was before a change, without what is read as it is now: the details of the person.
+_IMAGE = """user_id uuid, client_id text, first_name text, last_name text, role text, status text, scopes text[],
+  created_at timestamptz, invite_expires_at timestamptz"""
+_KEEP = f"""
+INSERT INTO former_row (customer_id, kind, object_id, until, row)
+SELECT $1, 'member', member_id, $2, json_build_object(
+         'member_id', member_id, 'user_id', user_id, 'client_id', client_id, 'first_name', first_name,
+         'last_name', last_name, 'role', role, 'status', status, 'scopes', scopes, 'created_at', created_at,
+         'invite_expires_at', invite_expires_at)
+  FROM ({_TEAM}) t WHERE $3::uuid[] IS NULL OR member_id = ANY($3) OR user_id = ANY($3)
+    ON CONFLICT DO NOTHING
+"""
+_FORMER = """
+SELECT json_agg(row)::text FROM (
+  SELECT DISTINCT ON (object_id) row FROM former_row
+   WHERE customer_id = $1 AND kind = 'member' AND until > $2 AND ($3::uuid IS NULL OR object_id = $3)
+   ORDER BY object_id, until) f
+"""
+# Names of users and the contact details are those of now; of an invitation that is gone there are none.
+_THEN = f"""
+SELECT * FROM (
+  SELECT member_id, t.user_id AS found_user_id, t.email, t.phone_number, NULL::timestamptz AS last_login_at,
+         CASE WHEN f.role IS NULL THEN t.user_id ELSE f.user_id END AS user_id,
+         coalesce(f.client_id, t.client_id) AS client_id,
+         CASE WHEN f.invite_expires_at IS NULL THEN coalesce(t.first_name, f.first_name) ELSE f.first_name END
+           AS first_name,
+         CASE WHEN f.invite_expires_at IS NULL THEN coalesce(t.last_name, f.last_name) ELSE f.last_name END
+           AS last_name,
+         coalesce(f.role, t.role) AS role, coalesce(f.scopes, t.scopes) AS scopes,
+         CASE WHEN f.role IS NULL THEN t.status WHEN f.invite_expires_at > $2 THEN 'PENDING'
+              WHEN f.invite_expires_at IS NOT NULL THEN 'EXPIRED' ELSE f.status END AS status,
+         CASE WHEN f.role IS NULL THEN t.created_at ELSE f.created_at END AS created_at,
+         CASE WHEN f.role IS NULL THEN t.invite_expires_at ELSE f.invite_expires_at END AS invite_expires_at
+    FROM ({_TEAM}) t
+    FULL JOIN json_to_recordset(coalesce($3::json, '[]')) AS f(member_id uuid, {_IMAGE}) USING (member_id)
+) found WHERE created_at <= $2 AND ($4::uuid IS NULL OR member_id = $4)
+ ORDER BY client_id IS NOT NULL, lower(first_name), lower(last_name), created_at, member_id
+"""
+
 _KEY_OWNERS = """
 WITH RECURSIVE keeper (member_id) AS (
   SELECT k.registered_by FROM client_key k WHERE k.client_id = $1
@@ -52,22 +92,36 @@ SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
 """
 
 
-async def list_team(conn: Connection | Pool, vault: Vault, customer_id: UUID, *, now: datetime) -> list[Member]:
+async def list_team(
+    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, now: datetime, as_of: datetime | None = None
+) -> list[Member]:
     """Return all members of a team and invitations into it, by name, service users last.
 
-    `now` is the bank's time.
+    `now` is the bank's time. As of an instant, last sign-ins are left out.
     """
-    return [_member(row, vault) for row in await conn.fetch(_ALL, customer_id, now)]
+    if as_of is not None:
+        return await _list_as_of(conn, vault, customer_id, as_of=as_of)
+    return [_member(row, vault, user_id=row["user_id"]) for row in await conn.fetch(_ALL, customer_id, now)]
 
 
 async def get_member(
-    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime
+    conn: Connection | Pool,
+    vault: Vault,
+    customer_id: UUID,
+    *,
+    member_id: UUID,
+    now: datetime,
+    as_of: datetime | None = None,
 ) -> Member:
     """Return a member of a team. Raises NotFound, for members of other teams as well."""
+    if as_of is not None:
+        if found := await _list_as_of(conn, vault, customer_id, as_of=as_of, member_id=member_id):
+            return found[0]
+        raise NotFound("There is no such member.")
     row = await conn.fetchrow(_ONE, customer_id, now, member_id)
     if row is None:
         raise NotFound("There is no such member.")
-    return _member(row, vault)
+    return _member(row, vault, user_id=row["user_id"])
 
 
 async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
@@ -78,8 +132,27 @@ async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozens
     return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 
 
-def _member(row: Any, vault: Vault) -> Member:  # noqa: ANN401 - a record of asyncpg
-    table, row_id = (INVITATIONS, row["member_id"]) if row["user_id"] is None else (USERS, row["user_id"])
+async def keep_former(
+    conn: Connection | Pool, customer_id: UUID, ids: Collection[UUID] | None, *, now: datetime
+) -> None:
+    """Keep members and invitations as they are before a change, for reads as of an instant.
+
+    They are named by the id of the member or of the user; None are all. `now` is the bank's time.
+    """
+    await conn.execute(_KEEP, customer_id, now, ids)
+
+
+async def _list_as_of(
+    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, as_of: datetime, member_id: UUID | None = None
+) -> list[Member]:
+    # Two statements: on a cluster the former rows are on another node than the team.
+    former = await conn.fetchval(_FORMER, customer_id, as_of, member_id)
+    rows = await conn.fetch(_THEN, customer_id, as_of, former, member_id)
+    return [_member(row, vault, user_id=row["found_user_id"]) for row in rows]
+
+
+def _member(row: Any, vault: Vault, *, user_id: UUID | None) -> Member:  # noqa: ANN401 - a record of asyncpg
+    table, row_id = (INVITATIONS, row["member_id"]) if user_id is None else (USERS, user_id)
     return msgspec.convert(table.open(vault, row_id, row), Member)
 
 
@@ -150,6 +223,7 @@ async def add_member(
     An existing member gets the role, keeps their id, and is active again. Raises NotFound.
     """
     new_id = member_id or ids.new()
+    await keep_former(conn, customer_id, [user_id], now=now)
     try:
         found: UUID = await conn.fetchval(_ADD, customer_id, user_id, new_id, role, now)
     except asyncpg.ForeignKeyViolationError:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.accounts.transactions.pages import open_transactions
+from billfold.accounts.transactions.pages import noted_transactions, open_transactions
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import CatchUp
@@ -131,7 +131,7 @@ async def _pages(bank: Bank, statement: types.AccountStatement) -> AsyncIterator
     span = Span(account.customer_id, account.pocket_id, last, statement.position.entry_no)
     while True:
         listed = await store.list_transactions(bank.pool, span, place, ROWS_PER_PAGE, ends_at=statement.period.ends_at)
-        opened = await open_transactions(bank, [each.row for each in listed])
+        opened = await noted_transactions(bank, await open_transactions(bank, [each.row for each in listed]))
         page = [
             entry
             for row, each in zip(opened, listed, strict=True)

@@ -45,6 +45,8 @@ class _Details(msgspec.Struct):
     trace_number: str | None = None
     reference_number: str | None = None
     end_to_end_identification: str | None = None
+    external_id: str | None = None
+    metadata: dict[str, str] = {}
 
     @property
     def other_party(self) -> str | None:
@@ -101,6 +103,8 @@ def entries_of(
         entry_no=row.entry_no,
         is_reversal=listed.is_reversal,
         is_direct_debit=not listed.is_reversal and details.is_direct_debit(is_credit=is_credit),
+        external_id=details.external_id,
+        metadata=details.metadata,
     )
     sweep = _sweep_id(row).hex
     if account == types.AccountType.BROKERAGE:

@@ -6,8 +6,10 @@ that moved it. Its brokerage account is worth what the Pocket holds.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -143,6 +145,8 @@ class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
     is_direct_debit: bool = False
     security: Security | None = None
     units: int | None = None
+    external_id: str | None = None
+    metadata: Mapping[str, str] = MappingProxyType({})
 
     @property
     def note(self) -> str | None:

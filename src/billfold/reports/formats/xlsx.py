@@ -25,6 +25,7 @@ _BALANCE_COLUMNS = (
 _ENTRY_COLUMNS = (
     "Pocket", "Account number", "Booked on", "Booked at", "Value on", "Kind", "Amount", "Title", "Description",
     "Counterparty", "Remittance", "References", "CUSIP", "Units", "Reversal", "Reference", "Transaction",
+    "External id", "Metadata",
 )  # fmt: skip
 _WIDTH = 18
 Cell = str | int | float | date | None
@@ -124,4 +125,6 @@ def _entry_row(statement: AccountStatement, entry: AccountEntry) -> tuple[Cell, 
         "yes" if entry.is_reversal else "no",
         entry.reference,
         str(entry.transaction_id) if entry.transaction_id else None,
+        entry.external_id,
+        "; ".join(f"{name}={text}" for name, text in entry.metadata.items()) or None,
     )

@@ -78,7 +78,7 @@ async def _read_books(source: ReportSource, pocket_id: UUID) -> PocketBooks:
     assert first_day is not None
     assert last_day is not None
     brokerage = StatementRange(
-        request.customer_id, pocket_id, AccountType.BROKERAGE, first_day, last_day, request.created_at, source.position
+        request.customer_id, pocket_id, AccountType.BROKERAGE, first_day, last_day, request.seen_at, source.position
     )
     held = await read_statement(bank, brokerage)
     paid = await read_statement(bank, brokerage._replace(type=AccountType.BANK))

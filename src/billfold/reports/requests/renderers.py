@@ -58,7 +58,7 @@ def _days(source: types.ReportSource) -> Iterator[date]:
     assert last is not None
     for number in range((last - first).days + 1):
         day = first + number * _ONE_DAY
-        is_over = calendars.closes_at(day) <= source.request.created_at
+        is_over = calendars.closes_at(day) <= source.request.seen_at
         if day >= market.first_day and calendars.is_bond_day(day) and is_over:
             yield day
 
@@ -132,7 +132,7 @@ async def _statements(source: types.ReportSource) -> StatementFile:
         type_,
         day,
         day,
-        now=request.created_at,
+        now=request.seen_at,
         position=source.position,
         entries_after=request.entries_after,
     )

@@ -1,19 +1,22 @@
 """Reports through both APIs: request, list, read, download, and add formats."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, TypeAlias
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.pockets.store import list_ids
 from billfold.audit.record import audited_by
-from billfold.http.caller import Call
+from billfold.http.caller import Call, instant_named
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import ListQuery, Query, Since, Until, page_of, texts_among
 from billfold.http.responses import ProblemWithHeaders
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory import find_customer
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.paging import KeysetList
@@ -53,7 +56,7 @@ async def create_report_request(
     The report is made in the background: poll the request until its `status` is COMPLETED, or wait for the event
     `reports.completed`. It shows the state at the time of the request.
     """
-    parameters = schemas.parameters_of(data.parameters, None)
+    parameters = schemas.parameters_of(data.parameters, None, _as_of(member, bank, data))
     _check_request(member, data, parameters)
     for pocket_id in parameters.pocket_ids or ():
         await member.pocket(bank, pocket_id)
@@ -70,7 +73,7 @@ async def create_customer_report_request(
     request until its `status` is COMPLETED, or wait for the event `reports.completed`. It shows the state at the time
     of the request.
     """
-    parameters = schemas.parameters_of(data.parameters, data.parameters.customer_id)
+    parameters = schemas.parameters_of(data.parameters, data.parameters.customer_id, _as_of(caller, bank, data))
     _check_request(caller, data, parameters)
     owner = await _resolve_owner(caller, bank, parameters)
     return await _create_request(caller, bank, owner, data=data, parameters=parameters)
@@ -161,7 +164,7 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
 def _check_request(caller: Call, data: schemas.CreateReport, parameters: types.ReportParameters) -> None:
     """Raise InvalidInput with every error in a request."""
     mistakes = [
-        *schemas.parameter_errors(data.type, parameters, et_date(caller.now)),
+        *schemas.parameter_errors(data.type, parameters, et_date(parameters.as_of or caller.now)),
         *schemas.format_errors(data.type, data.output_formats, renderers.formats_of(data.type, parameters)),
     ]
     if mistakes:
@@ -190,9 +193,12 @@ async def _create_request(
     caller: Call, bank: Bank, owner: UUID, *, data: schemas.CreateReport, parameters: types.ReportParameters
 ) -> schemas.ShownReportRequest:
     _check_cusips(bank, parameters)
+    await _require_opened(bank, owner, parameters)
     request_id = caller.new_resource_id(bank.seed)
     after = await _entries_after(caller, bank, owner, parameters)
-    through = await current_entry(bank, owner, caller.now + caller.now.resolution)
+    through = await current_entry(bank, owner, (parameters.as_of or caller.now) + datetime.resolution)
+    if after is not None and after > through:
+        raise InvalidInput.at("body", "parameters", "as_of", msg="may not be before what after_report_id shows")
     if data.type == types.ReportType.TRADE_REPORT and parameters.date_type is None:
         parameters = msgspec.structs.replace(parameters, date_type=types.DateType.BOOK_DATE)
     request = types.ReportRequest(
@@ -220,6 +226,23 @@ async def _create_request(
             act.skip()  # an earlier attempt of the same request was interrupted
     row = await store.get_request(bank.pool, request_id, caller.now)
     return schemas.render_request(row, await _formats(bank, row))
+
+
+def _as_of(caller: Call, bank: Bank, data: schemas.CreateReport) -> datetime | None:
+    """Return the instant as of which a report is requested, if any. Raises InvalidInput."""
+    return instant_named(data.parameters.as_of, bank.calendars, caller.now, "body", "parameters", "as_of")
+
+
+async def _require_opened(bank: Bank, owner: UUID, parameters: types.ReportParameters) -> None:
+    """Refuse Pockets that had not been opened at the instant that the report is requested as of. Raises NotFound."""
+    if parameters.as_of is None:
+        return
+    customer = await find_customer(bank.pool, owner)
+    if customer is None or customer.opened_at > parameters.as_of:
+        raise NotFound("There is no such customer.")
+    wanted = parameters.pocket_ids or ()
+    if len(await list_ids(bank.pool, owner, list(wanted), parameters.as_of)) < len(wanted):
+        raise NotFound("There is no such pocket.")
 
 
 async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: types.ReportParameters) -> int | None:

@@ -43,6 +43,16 @@ class CustomerReportParameters(msgspec.Struct, forbid_unknown_fields=True, kw_on
         ]
         | None
     ) = None
+    as_of: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                description="Shows the books as they were at this date-time with its offset, or at the close of this"
+                " business day, instead of now."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class PartnerReportParameters(CustomerReportParameters, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -141,12 +151,12 @@ class ReportDownload(msgspec.Struct, kw_only=True):
     object_type: Literal["ReportDownload"] = "ReportDownload"
 
 
-def parameters_of(data: CustomerReportParameters, owner: UUID | None) -> types.ReportParameters:
+def parameters_of(data: CustomerReportParameters, owner: UUID | None, as_of: datetime | None) -> types.ReportParameters:
     """Return parameters as stored; each Pocket and CUSIP once."""
     given = {
         name: [*dict.fromkeys(each)] if isinstance(each, list) else each for name, each in to_builtins(data).items()
     }
-    return msgspec.convert(given | {"customer_id": owner}, types.ReportParameters)
+    return msgspec.convert(given | {"customer_id": owner, "as_of": as_of}, types.ReportParameters)
 
 
 def render_request(row: types.ReportRequest, formats: Sequence[types.ReportedFormat]) -> ShownReportRequest:
@@ -220,11 +230,12 @@ _DAYS: Final = ("date", "date_from", "date_to")
 
 
 def parameter_errors(type_: types.ReportType, parameters: types.ReportParameters, today: types.Day) -> list[FieldError]:
-    """Return every error in the parameters of a report. `today` is Eastern."""
+    """Return every error in the parameters of a report. `today` is Eastern, the day of `as_of` if given."""
     given = {name for name in parameters.__struct_fields__ if getattr(parameters, name) is not None}
-    wrong = list(_misplaced(type_, given - {"customer_id"}))
+    wrong = list(_misplaced(type_, given - {"customer_id", "as_of"}))
+    called = "today in New York" if parameters.as_of is None else "the day of as_of"
     wrong += [
-        FieldError((*_BODY, name), f"may not be after {today}, which is today in New York", "value_error")
+        FieldError((*_BODY, name), f"may not be after {today}, which is {called}", "value_error")
         for name in _DAYS
         if (day := getattr(parameters, name)) is not None and day > today
     ]

@@ -43,7 +43,7 @@ _NO_DOLLARS = Decimal("0.00")
 async def write_trades(source: ReportSource, output: IO[bytes]) -> None:
     """Write the trades of some Pockets between two days."""
     bank, request = source.bank, source.request
-    entity = await entity_of(bank, request.customer_id)
+    entity = await entity_of(bank, request)
     values = (request.customer_id, list(source.pocket_ids), *_filters(source).values())
     output.write(lines_of([(*SECURITY_COLUMNS, *ENTITY_COLUMNS, *TRADE_COLUMNS)]))
     cells_of = _cells(source, entity)
@@ -73,7 +73,7 @@ def _filters(source: ReportSource) -> TradeFilters:
 
 
 def _cells(source: ReportSource, entity: Entity) -> Callable[[TradeRow], Iterable[object]]:
-    bank, shown_at = source.bank, source.request.created_at
+    bank, shown_at = source.bank, source.request.seen_at
     securities: dict[str, tuple[object, ...]] = {}
 
     def cells(row: TradeRow) -> Iterable[object]:
@@ -159,10 +159,10 @@ async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
     bank, request = source.bank, source.request
     day = request.parameters.date
     assert day is not None
-    entity = await entity_of(bank, request.customer_id)
+    entity = await entity_of(bank, request)
     for number, pocket_id in enumerate(source.pocket_ids, 1):
         account = (request.customer_id, pocket_id, AccountType.BROKERAGE)
-        wanted = StatementRange(*account, day, day, now=request.created_at, position=source.position)
+        wanted = StatementRange(*account, day, day, now=request.seen_at, position=source.position)
         statement = await read_statement(bank, wanted)
         holdings = statement.closing.holdings
         cusips = [each.security.cusip for each in holdings]
@@ -178,7 +178,7 @@ async def _print_positions(source: ReportSource, positions: Sequence[Position]) 
     bank, request = source.bank, source.request
     day = request.parameters.date
     assert day is not None
-    entity = await entity_of(bank, request.customer_id)
+    entity = await entity_of(bank, request)
     document = printing.PrintedDocument(
         title="Position summary",
         subtitle=printing.printed_day(day),

@@ -124,12 +124,13 @@ class ReportParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     date_type: DateType | None = None
     cusips: tuple[str, ...] | None = None
     after_report_id: UUID | None = None
+    as_of: datetime | None = None
 
 
 class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as stored. Times are business time; `created_at` is the instant that the report shows.
+    """A request as stored. Times are business time.
 
-    `entry_no` is the customer's last journal entry at the time of the request: the report shows none after it.
+    `entry_no` is the customer's last journal entry at `seen_at`: the report shows none after it.
     `entries_after` is the last one shown by an earlier notification that this report continues.
     """
 
@@ -150,11 +151,16 @@ class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
     @property
+    def seen_at(self) -> datetime:
+        """The instant from which the report is seen: that of the request, or the earlier one that it names."""
+        return self.parameters.as_of or self.created_at
+
+    @property
     def shown_at(self) -> datetime:
-        """The instant that the report shows: that of the request, or the end of its last day if that was earlier."""
+        """The instant that the report shows: that from which it is seen, or the end of its last day if earlier."""
         day = self.parameters.date or self.parameters.date_to
         assert day is not None
-        return min(self.created_at, et_instant(day + timedelta(days=1), 0))
+        return min(self.seen_at, et_instant(day + timedelta(days=1), 0))
 
 
 class ReportedFormat(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +210,15 @@ def per_hundred(micros: int) -> Decimal:
 
 
 _CUSTOMER = "SELECT name FROM customer WHERE customer_id = $1"
-_POCKETS = "SELECT pocket_id, name FROM pocket WHERE customer_id = $1 ORDER BY opened_at, written_no"
+# The name is the first of the values of a state; without one, the present name.
+_POCKETS = """
+SELECT p.pocket_id, coalesce((
+         SELECT v.state ->> 0 FROM pocket_version v
+          WHERE v.customer_id = p.customer_id AND v.pocket_id = p.pocket_id AND v.known_at <= $2
+          ORDER BY v.known_at DESC, v.version DESC LIMIT 1), p.name) AS name
+  FROM pocket p WHERE p.customer_id = $1 AND ($2::timestamptz IS NULL OR p.opened_at <= $2)
+ ORDER BY p.opened_at, p.written_no
+"""
 _OPENED = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND opened_at <= $2 ORDER BY opened_at, written_no"
 _TRADED = "SELECT DISTINCT cusip FROM trade WHERE customer_id = $1 AND entry_no <= $2 ORDER BY cusip"
 
@@ -222,28 +236,28 @@ class Entity(NamedTuple):
         return name if Counter(self.pockets.values())[name] == 1 else f"{name} ({pocket_id.hex[:8]})"
 
 
-async def entity_of(bank: Bank, customer_id: UUID) -> Entity:
-    """Return a customer and its Pockets with their current names. Raises NotFound."""
+async def entity_of(bank: Bank, request: ReportRequest) -> Entity:
+    """Return the customer of a report and its Pockets, with their names now or as of its instant. Raises NotFound."""
+    customer_id = request.customer_id
     name = await bank.pool.fetchval(_CUSTOMER, customer_id)
     if name is None:
         raise NotFound("There is no such customer.")
-    return Entity(
-        customer_id, name, {row["pocket_id"]: row["name"] for row in await bank.pool.fetch(_POCKETS, customer_id)}
-    )
+    rows = await bank.pool.fetch(_POCKETS, customer_id, request.parameters.as_of)
+    return Entity(customer_id, name, {row["pocket_id"]: row["name"] for row in rows})
 
 
 async def pockets_of(bank: Bank, request: ReportRequest) -> tuple[UUID, ...]:
-    """Return the Pockets that a report covers: those named, or all that were open at the time of the request."""
+    """Return the Pockets that a report covers: those named, or all that had been opened by then."""
     named = request.parameters.pocket_ids
     if named is not None:
         return named
-    rows = await bank.pool.fetch(_OPENED, request.customer_id, request.created_at)
+    rows = await bank.pool.fetch(_OPENED, request.customer_id, request.seen_at)
     return tuple(row["pocket_id"] for row in rows)
 
 
 async def last_entry_shown(bank: Bank, request: ReportRequest) -> int:
     """Return the number of the last journal entry that a report shows."""
-    if request.shown_at < request.created_at:
+    if request.shown_at < request.seen_at:
         return await last_entry_before(bank.pool, request.customer_id, request.shown_at)
     return request.entry_no
 

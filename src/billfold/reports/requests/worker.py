@@ -211,7 +211,7 @@ async def sign_report(source: types.ReportSource, output_format: types.ReportFor
 
 async def _manifest(source: types.ReportSource, output_format: types.ReportFormat) -> signatures.Manifest:
     bank, request = source.bank, source.request
-    entity = await types.entity_of(bank, request.customer_id)
+    entity = await types.entity_of(bank, request)
     parameters = request.parameters
     days = [each for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None]
     return signatures.Manifest(

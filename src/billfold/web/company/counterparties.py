@@ -31,7 +31,7 @@ from billfold.payments.routing.store import list_bank_names
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.company.payees import choices_of, why_not_payable
 from billfold.web.console.find import alike
-from billfold.web.console.lists import read_listing
+from billfold.web.console.lists import NO_ROWS, read_listing
 from billfold.web.console.look_alikes import find_look_alikes
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import Form, at_fields, body_of, cents_of
@@ -83,6 +83,7 @@ def _name(form: Mapping[str, str]) -> dict[str, str]:
 
 
 _PAGE, _PAYMENTS = 30, 20
+_FILTERS = {"status": "status", "type": "type", "as_of": "as_of"}
 _TEXT_MAX = 100
 SCOPE = "transfers.write"
 _COUNTRIES = ("US", *sorted(COUNTRIES - {"US"}))
@@ -94,8 +95,10 @@ _ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
 async def show_counterparties(company: InCompany) -> PageResponse:
     """Show counterparties, the newest first."""
     text = company.page.query.get("text", "").strip()[:_TEXT_MAX]
-    listing = await read_listing(company, list_counterparties, {"status": "status", "type": "type"}, limit=_PAGE)
-    if text and not listing.wrong:
+    listing = await read_listing(company, list_counterparties, _FILTERS, limit=_PAGE)
+    if text and "as_of" in listing.filters:
+        listing = listing._replace(rows=NO_ROWS, wrong="Names are searched as they are now. Clear the name or the day.")
+    elif text and not listing.wrong:
         listing = listing._replace(rows=await _named_like(company, text, listing.filters))
     listing.filters.update({"text": text} if text else {})
     waiting = await company.api.get(list_counterparties, type="ach", status="PENDING", limit=_PAGE)

@@ -35,7 +35,7 @@ from billfold.http.schemas import Amount
 from billfold.platform.dates import et_date, format_day, is_day, parse_day
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
-from billfold.web.console.lists import list_choices
+from billfold.web.console.lists import list_choices, past_day
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of, cents_of, instant_in_zone
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
@@ -62,18 +62,20 @@ _PERIODS: dict[Literal["mtd", "ytd", "all-time"], str] = {
 @get("/companies/{customer_id:str}/pockets")
 async def show_pockets(company: InCompany) -> PageResponse:
     """Show a company's Pockets, some at a time."""
-    query = company.page.query
-    status = query.get("status", "")
+    query, bank = company.page.query, company.page.server.bank
+    status, past = query.get("status", ""), past_day(company.page, bank, company.clock.now)
     listed = await company.api.get(
-        list_own_pockets, limit=_PAGE, offset=query.get("offset"), **{"filter[status]": status}
+        list_own_pockets, limit=_PAGE, offset=query.get("offset"), as_of=past.day, **{"filter[status]": status}
     )
-    bank, now = company.page.server.bank, company.clock.now
-    rows = await list_by_id(bank.pool, [(company.customer_id, each.id) for each in listed.items])
+    now = past.at or company.clock.now
+    rows = await list_by_id(bank.pool, [(company.customer_id, each.id) for each in listed.items], past.at)
     today = et_date(now)
     days = days_between(today - timedelta(days=_SPARK_DAYS), today, at_most=_SPARK_POINTS)
     return company.render(
         "pockets",
         whole=overview_of(bank, rows, now) if listed.count == len(rows) else None,
+        wrong=past.wrong,
+        past=past,
         pockets=listed,
         chosen=status,
         size=_PAGE,

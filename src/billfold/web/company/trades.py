@@ -19,6 +19,7 @@ _FILTERS = {
     "to": "book_date_to",
     "settled_from": "settlement_date_from",
     "settled_to": "settlement_date_to",
+    "as_of": "as_of",
 }
 
 

@@ -177,7 +177,7 @@ async def _list(partner: InPartner, operation: Any, *, kind: str) -> PageRespons
 
 
 _ACH_FILTERS = {"status": "filter[status]", "direction": "direction", "returned": "returned"}
-_CARD_FILTERS = {"status": "filter[status]"}
+_CARD_FILTERS = {"status": "filter[status]", "as_of": "as_of"}
 
 
 @get("/partners/{slug:str}/ach")

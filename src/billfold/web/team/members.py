@@ -13,6 +13,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team import invitations, members
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
+from billfold.web.console.lists import past_day
 from billfold.web.forms import Form, field_errors, read_form
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
@@ -126,9 +127,11 @@ async def choose_team(page: PageContext) -> PageResponse:
 async def show_team(customer_id: str, page: PageContext) -> PageResponse:
     """Show the members of the team."""
     own = await get_membership(page, customer_id)
-    found = await store.list_team(page.pool, page.vault, own.customer_id, now=await page.server.bank.now())
+    bank = page.server.bank
+    past = past_day(page, bank, now := await bank.now())
+    found = await store.list_team(page.pool, page.vault, own.customer_id, now=past.at or now, as_of=past.at)
     groups = [(_HEADINGS[status], [m for m in found if m.status == status]) for status in STATUSES]
-    return page.render("team", own=own, groups=[each for each in groups if each[1]])
+    return page.render("team", wrong=past.wrong, past=past, own=own, groups=[each for each in groups if each[1]])
 
 
 @get("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)

@@ -116,11 +116,12 @@ def get_counterparty(book: Book, counterparty_id: UUID) -> Payee:
 
 
 def keep_counterparty(book: Book, payee: Payee, ctx: Context) -> None:
-    """Update a counterparty in the book; `undo` reverts that. Another status raises an event."""
+    """Update a counterparty in the book; `undo` reverts that. A new one and another status raise an event."""
     before: Payee | None = book.counterparties.get(payee.counterparty_id)
-    if before is not None and before.status != payee.status:
+    if before is None or before.status != payee.status:
         payload = kinds.CounterpartyPayload(counterparty_id=payee.counterparty_id, status=payee.status)
-        event(book, ctx, kinds.COUNTERPARTY_UPDATED, payload)
+        kind = kinds.COUNTERPARTY_CREATED if before is None else kinds.COUNTERPARTY_UPDATED
+        event(book, ctx, kind, payload)
     book.draft.add(Fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof))
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.referenced, payee.counterparty_id, payee)
