@@ -177,8 +177,8 @@ async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_
     return (await _show(bank, [row], [render_pocket(row, bank, caller.now, omit=query.parse_omit)]))[0]
 
 
-@patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
-@patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES)
+@patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES, previews=True)
+@patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES, previews=True)
 async def update_pocket(
     caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: requests.ChangePocket
 ) -> Pocket:

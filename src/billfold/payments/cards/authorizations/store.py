@@ -1,6 +1,7 @@
 """Queries of authorizations, card payments, and card spending."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -48,6 +49,9 @@ SELECT ARRAY(SELECT found FROM cards), ARRAY(SELECT found FROM authorizations), 
 """
 _TO_REVERSE = f"""{_late.select} WHERE customer_id = $1
    AND message_id IN (SELECT object_id FROM scheduled_job WHERE kind = $2)"""
+_OF_DAY = f"""
+{_authorizations.select} WHERE customer_id = $1 AND card_id = $2 AND authorized_on = $3 ORDER BY created_at
+"""
 get_authorization = _authorizations.get
 get_payment = _payments.get
 find_limits = _limits.find
@@ -59,6 +63,11 @@ async def find_authorization(
 ) -> commands.AuthorizationRow | None:
     """Return the authorization of a purchase, if there is one."""
     return await _authorizations.find(conn, customer_id, commands.authorization_id_of(card_id, network_reference))
+
+
+async def list_of_day(conn: Db, customer_id: UUID, card_id: UUID, day: date) -> list[commands.AuthorizationRow]:
+    """Return the authorizations that the limits of a card count on a day, oldest first."""
+    return await _authorizations.all(conn, _OF_DAY, customer_id, card_id, day)
 
 
 async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
