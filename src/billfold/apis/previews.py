@@ -75,8 +75,8 @@ class PreviewedCard(msgspec.Struct, kw_only=True):
 class MoneyPreview(msgspec.Struct, kw_only=True):
     """The effect of the request now. With the header `Preview-Id` the same request does that, or is refused.
 
-    It says nothing of another customer's Pockets. `card` is shown for limits of a card. `rejection_reason` is set when the bank would accept the request and
-    then reject the payment; then nothing moves.
+    It says nothing of another customer's Pockets. `rejection_reason` is set when the bank would accept the request and
+    then reject the payment; then nothing moves. `card` is shown for limits of a card.
     """
 
     preview_id: str

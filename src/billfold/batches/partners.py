@@ -13,10 +13,10 @@ from billfold.approvals.store.approval_rules import insert
 from billfold.approvals.types import ApprovalRequirement
 from billfold.audit.record import audited_by
 from billfold.batches import carry_out, rules, store
-from billfold.batches.members import NewBatch, columns_of, row_id
+from billfold.batches.members import NewBatch, columns_of, note_of, row_id
 from billfold.batches.rows import require_rows
 from billfold.batches.store import PARTNER_BATCHES
-from billfold.batches.types import REUSED, Batch, BatchRow, ReadRow, RowProblem, RowResult, TransferRow
+from billfold.batches.types import REUSED, Batch, BatchRow, ReadRow, RowProblem, RowResult, StoredTransfer, TransferRow
 from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -67,7 +67,7 @@ async def _read_row(caller: Caller, bank: Bank, new: NewBatch, row: ReadRow) -> 
         order = msgspec.structs.replace(
             order, wire_instructions=PartyField.TEXT.seal(data_key, order.wire_instructions)
         )
-    text = approval_rules.text_of(msgspec.structs.replace(order, idempotency_key=None))
+    text = approval_rules.text_of(await _stored(bank, owner, order))
     return BatchRow(
         row_no=row.number,
         row_key=row.key,
@@ -76,6 +76,15 @@ async def _read_row(caller: Caller, bank: Bank, new: NewBatch, row: ReadRow) -> 
         object_id=row_id(bank, caller.key_owner, new.batch_id, row),
         amount=order.amount_usdc,
     )
+
+
+async def _stored(bank: Bank, payer: UUID, order: TransferRow) -> TransferRow:
+    """Return a row as it is stored: its note sealed, and its hash that of earlier releases if it has no new field."""
+    note = await note_of(bank, payer, order)
+    plain = msgspec.structs.replace(
+        order, idempotency_key=None, hold_id=order.hold_id or UNSET, external_id=UNSET, metadata=UNSET
+    )
+    return plain if note is None else StoredTransfer(**msgspec.structs.asdict(plain), attached=note, customer_id=payer)
 
 
 async def _find_other_payers(caller: Caller, bank: Bank, rows: Sequence[ReadRow]) -> dict[int, RowProblem]:
@@ -209,8 +218,14 @@ async def _command_of(caller: Caller, bank: Bank, peers: PeerLookup, row: BatchR
     assert row.object_id is not None
     assert row.content_hash is not None
     caller = msgspec.structs.replace(caller, key=row.object_id, fingerprint=row.content_hash)
+    command = await _unnoted(caller, bank, peers, order=order, transfer_id=row.object_id)
+    note = None if order.attached is UNSET else order.attached
+    return command if note is None else msgspec.structs.replace(command, attached=note, noted=row.object_id)
+
+
+async def _unnoted(caller: Caller, bank: Bank, peers: PeerLookup, *, order: TransferRow, transfer_id: UUID) -> Command:
     if order.type == "WIRE":
-        return await _wire(caller, bank, order, row.object_id)
+        return await _wire(caller, bank, order, transfer_id)
     data, on_us = ordered(
         CreateTransfer(
             type=order.type,
@@ -218,19 +233,20 @@ async def _command_of(caller: Caller, bank: Bank, peers: PeerLookup, row: BatchR
             to_account=AccountRef(id=order.to_pocket_id) if order.to_pocket_id else None,
             counterparty_id=order.counterparty_id,
             amount_usdc=order.amount_usdc,
-            transfer_id=row.object_id,
+            transfer_id=transfer_id,
             description=order.description,
             end_to_end_identification=order.end_to_end_identification,
             source=order.source,
             target=order.target,
+            hold_id=order.hold_id or UNSET,
         )
     )
     return await transfer_command(caller, bank, data, peers=peers, order=on_us)
 
 
-def _order_of(row: BatchRow) -> TransferRow:
+def _order_of(row: BatchRow) -> StoredTransfer:
     assert row.content is not None
-    return msgspec.json.decode(row.content, type=TransferRow)
+    return msgspec.json.decode(row.content, type=StoredTransfer)
 
 
 async def _wire(caller: Caller, bank: Bank, order: TransferRow, wire_id: UUID) -> Command:
@@ -244,7 +260,7 @@ async def _wire(caller: Caller, bank: Bank, order: TransferRow, wire_id: UUID) -
         wire_instructions=order.wire_instructions,
         end_to_end_identification=order.end_to_end_identification,
         wire_id=wire_id,
-        hold_id=UNSET,
+        hold_id=order.hold_id or UNSET,
     )
     return await wire_command(caller, bank, owner, pocket_id=pocket_id, data=data)
 

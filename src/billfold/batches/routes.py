@@ -13,7 +13,8 @@ from billfold.approvals.store.reviews import list_other_members, load_reviews, o
 from billfold.approvals.transfer_orders import unique_reviewers
 from billfold.approvals.transfer_preview import render_approval
 from billfold.approvals.transfer_requests_routes import CREATIONS_PER_SECOND
-from billfold.batches import counterparties, members, partners, rows
+from billfold.batches import members, new_objects, partners, rows
+from billfold.batches.forms import format_for
 from billfold.batches.members import NewBatch
 from billfold.batches.preview import preview
 from billfold.batches.schemas import (
@@ -58,9 +59,9 @@ class RowsQuery(OrderedQuery, frozen=True):
 async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: CreateBatch) -> ShownBatch:
     """Create batch.
 
-    Up to 1,000 transfers, or counterparties, in one request. In the mode ATOMIC one row that is wrong refuses the
-    request, and one that the bank cannot carry out stops all; in the mode INDEPENDENT such a row fails alone. The rows
-    are carried out afterwards. In the Customer API the batch is approved as one, by the strictest rule of its rows.
+    Up to 1,000 transfers, counterparties or Pockets in one request. In the mode ATOMIC one row that is wrong refuses
+    the request, and one that the bank cannot carry out stops all; in the mode INDEPENDENT such a row fails alone. The
+    rows are carried out afterwards. In the Customer API the batch is approved as one, by the strictest rule of its rows.
 
     The `idempotency_key` of a row is yours: a row with the same key in a later batch returns the first result.
     """
@@ -68,7 +69,7 @@ async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: Create
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfers")
     new = _new_batch(caller, bank, data)
     if isinstance(caller, Caller):
-        create = partners.create_batch if data.kind == "TRANSFERS" else counterparties.create_batch
+        create = partners.create_batch if data.kind == "TRANSFERS" else new_objects.create_batch
         return render_batch(await create(caller, bank, new), None)
     access = caller.access
     counted = command_id(f"client:{access.client_id}", str(access.user_id))
@@ -78,7 +79,7 @@ async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: Create
     by, customer = await principal_of(caller, bank), await caller.customer(bank)
     if data.kind == "TRANSFERS":
         return await _shown(bank, await members.request_batch(bank, by, customer, new))
-    return await _shown(bank, await counterparties.request_batch(caller, bank, by, customer, new))
+    return await _shown(bank, await new_objects.request_batch(caller, bank, by, customer, new))
 
 
 @post(f"{_ALL}preview/", WRITES, status=200, refuses=("customer-not-open", "approval-impossible"))
@@ -92,7 +93,7 @@ async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -
     if data.kind == "TRANSFERS":
         found = await preview(bank, by, customer, new)
     else:
-        found = await counterparties.preview(member, bank, by, new)
+        found = await new_objects.preview(member, bank, by, new)
     others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
     return BatchPreview(
         rows=len(new.rows),
@@ -108,8 +109,10 @@ async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -
 def _new_batch(caller: Call, bank: Bank, data: CreateBatch) -> NewBatch:
     if (data.rows is None) == (data.csv is None):
         raise InvalidInput.at("body", "rows", msg="exactly one of rows and csv")
+    if data.kind == "POCKETS" and isinstance(caller, CustomerCaller) and not caller.may("pockets.write"):
+        raise Refused("forbidden", "A batch of Pockets needs pockets.write, as a single one.")
     types = partners.TYPES if isinstance(caller, Caller) else members.TYPES
-    form = rows.transfer_format(types) if data.kind == "TRANSFERS" else counterparties.format_for(caller)
+    form = rows.transfer_format(types) if data.kind == "TRANSFERS" else format_for(caller, data.kind)
     sent = rows.read_csv(data.csv, form) if data.csv is not None else rows.read_rows(data.rows or (), form)
     key, reviewers = caller.new_resource_id(bank.seed), unique_reviewers(data.reviewers)
     return NewBatch(key, data.kind, data.mode, sent, reviewers, caller.fingerprint)

@@ -129,6 +129,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         """The kinds of its references."""
         return self.reference_kinds
 
+    @property
+    def noting(self) -> tuple["Command", ...]:
+        """The commands that attach a note: itself, or its parts."""
+        return () if self.attached is None else (self,)
+
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the class names that its rows have in the database."""
