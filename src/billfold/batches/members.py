@@ -109,14 +109,14 @@ async def read_contents(
     bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch
 ) -> tuple[dict[int, RequestContent], dict[int, RowProblem]]:
     """Return the contents of rows with their payees, and the problems of rows, by the rows' numbers."""
-    orders = {row: row.order for row in new.rows if row.order is not None}
+    orders = [(row, row.order) for row in new.rows if row.order is not None]
     data_key = None
-    if any(order.wire_instructions for order in orders.values()):
+    if any(order.wire_instructions for _, order in orders):
         data_key = await bank.ports[DataKeys].of(bank.pool, by.customer_id)
-    known = await _load(bank, by, customer, list(orders.values()))
+    known = await _load(bank, by, customer, [order for _, order in orders])
     contents: dict[int, RequestContent] = {}
     problems: dict[int, RowProblem] = {}
-    for row, order in orders.items():
+    for row, order in orders:
         key = row_id(bank, f"{by.customer_id}:{by.member_id}", new.batch_id, row)
         try:
             content = _checked(_content(order, key, data_key), known)

@@ -19,7 +19,7 @@ from billfold.approvals.types import Actor, ApprovalRequirement
 from billfold.batches import carry_out, members, partners, store
 from billfold.batches.forms import COMMANDS, LISTS, ROW_CALLERS, NewObject, read_command
 from billfold.batches.members import NewBatch, problem_from
-from billfold.batches.preview import FoundInBatch
+from billfold.batches.preview import RUN_MAX, FoundInBatch
 from billfold.batches.rows import problems_of, require_rows
 from billfold.batches.store import BATCHES, PARTNER_BATCHES
 from billfold.batches.types import REUSED, ROWS_MAX, Batch, BatchKind, BatchRow, ReadRow, RowProblem, RowResult
@@ -29,6 +29,7 @@ from billfold.http.raw_request import in_body
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow, require_active
+from billfold.ledger.dry_run import dry_run_in_order
 from billfold.ledger.engine.pending_command import Answer, answer_from_outcome
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
@@ -45,17 +46,20 @@ SELECT command_id, request_hash, accepted, outcome FROM command WHERE customer_i
 async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
     """Create a batch of a partner. Raises as `partners.create_batch`."""
     rows = await _read_rows(caller, bank, new, caller.key_owner)
-    problems = _found_in(new, rows)
-    owners = {row.number: row.order.customer_id for row in new.rows if row.order is not None}
-    if new.mode == "ATOMIC" and not problems and owners:
-        first = next(iter(owners.values()))
-        detail = "is another customer than that of the first row. An atomic batch is of one"
-        other = RowProblem(code="value_error", detail=detail, field="customer_id")
-        problems = {number: other for number, owner in owners.items() if owner != first}
+    problems = _found_in(new, rows) or _find_other_owners(new)
     require_rows(new.rows, problems, new.mode)
     if await PARTNER_BATCHES.find(bank.pool, caller.own_customer_id, new.batch_id, now=caller.now) is None:
         await _require_left(bank, new, rows)
     return await partners.insert_batch(caller, bank, new, rows)
+
+
+def _find_other_owners(new: NewBatch) -> dict[int, RowProblem]:
+    """Return the problems of rows of an atomic batch that name another customer than the first."""
+    owners = {row.number: row.order.customer_id for row in new.rows if row.order is not None}
+    first = next(iter(owners.values()), None)
+    detail = "is another customer than that of the first row. An atomic batch is of one"
+    other = RowProblem(code="value_error", detail=detail, field="customer_id")
+    return {n: other for n, owner in owners.items() if new.mode == "ATOMIC" and owner != first}
 
 
 async def request_batch(caller: Call, bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -> Batch:
@@ -93,14 +97,22 @@ def _found_in(new: NewBatch, rows: Sequence[BatchRow]) -> dict[int, RowProblem]:
     return {row.row_no: row.problem for sent, row in pairs if row.problem is not None and not sent.problems}
 
 
-async def preview(caller: Call, bank: Bank, by: Actor, new: NewBatch) -> FoundInBatch:
-    """Preview a batch. Raises Refused `approval-impossible`, InvalidInput at `reviewers`."""
+async def preview(caller: Call, bank: Bank, by: Actor | None, new: NewBatch) -> FoundInBatch:
+    """Preview a batch of a member, or of a partner. Raises `approval-impossible`, InvalidInput at `reviewers`."""
     rows = await _read_rows(caller, bank, new, "")
-    await _require_left(bank, new, rows)
     problems = {each.number: list(each.problems) for each in new.rows if each.problems}
-    problems |= {number: [each] for number, each in _found_in(new, rows).items()}
+    found = _found_in(new, rows)
+    problems |= {number: [each] for number, each in (found or _find_other_owners(new)).items()}
+    if not problems:
+        await _require_left(bank, new, rows)
+    kept = {row.row_no: _command(new.kind, None, row) for row in rows if row.row_no not in problems}
     async with bank.pool.acquire() as conn:
-        terms = await _requirement(conn, by, new) if len(problems) < len(rows) else None
+        terms = None if by is None or not kept else await _requirement(conn, by, new)
+        if 0 < len(kept) <= RUN_MAX:
+            async with conn.transaction(isolation="repeatable_read", readonly=True):
+                runs = await dry_run_in_order(conn, bank, list(kept.values()))
+            refused = {n: run for n, run in zip(kept, runs, strict=True) if isinstance(run, BillfoldError)}
+            problems |= {n: [problem_from(each)] for n, each in refused.items()}
     return FoundInBatch(problems=problems, amount=0, terms=terms, pockets=[])
 
 
@@ -123,7 +135,7 @@ async def _read_rows(caller: Call, bank: Bank, new: NewBatch, owner: str) -> lis
     subject, most = caller.only_customer_id, 2 * bank.settings.limits["counterparties.customer"]
     if isinstance(caller, Caller):
         subject, most = caller.partner_id, ROWS_MAX
-    named = sum(row.order is not None and row.order.type == "on_us" for row in new.rows)
+    named = sum(getattr(row.order, "type", None) == "on_us" for row in new.rows)
     if named and subject is not None:
         what = "network addresses"
         await count_object(bank.pool, subject, what, limit=most, wall=caller.wall, more=named, what=what)

@@ -41,12 +41,18 @@ async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
 
     Raises InvalidInput with the problems of all rows of an atomic batch, Refused `idempotency-key-reused`.
     """
+    made, problems = await read_batch(caller, bank, new)
+    require_rows(new.rows, problems, new.mode)
+    return await insert_batch(caller, bank, new, made)
+
+
+async def read_batch(caller: Caller, bank: Bank, new: NewBatch) -> tuple[list[BatchRow], dict[int, RowProblem]]:
+    """Return the rows as they would be stored, and what is wrong with them."""
     made = await asyncio.gather(*(_read_row(caller, bank, new, row) for row in new.rows))
     problems = {row.row_no: row.problem for row in made if row.problem is not None}
     if new.mode == "ATOMIC" and not problems:
         problems = await _find_other_payers(caller, bank, new.rows)
-    require_rows(new.rows, problems, new.mode)
-    return await insert_batch(caller, bank, new, made)
+    return made, problems
 
 
 async def _read_row(caller: Caller, bank: Bank, new: NewBatch, row: ReadRow) -> BatchRow:
@@ -154,7 +160,7 @@ async def _find_answer(bank: Bank, batch: Batch, row: BatchRow) -> Answer | Bill
     assert row.object_id is not None
     caller = await _caller_of(bank, batch)
     try:
-        payer, _ = await caller.pocket(bank, _order_of(row).from_pocket_id)
+        payer, _ = await caller.pocket(bank, order_of(row).from_pocket_id)
     except NotFound:
         return None
     key = command_id(caller.key_owner, row.object_id)
@@ -167,7 +173,7 @@ async def _find_answer(bank: Bank, batch: Batch, row: BatchRow) -> Answer | Bill
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
     """Carry out the rows in one command, all or none; return their results, and the code if they were refused."""
     key_owner, parts = f"partner:{batch.partner_id}", list[Command]()
-    payer, _ = await (await _caller_of(bank, batch)).pocket(bank, _order_of(rows[0]).from_pocket_id)
+    payer, _ = await (await _caller_of(bank, batch)).pocket(bank, order_of(rows[0]).from_pocket_id)
     if await carry_out.was_submitted(bank, payer, key_owner, batch):
         command = carry_out.list_of((), key_owner, batch, payer)
         return carry_out.results_of_all(rows, await carry_out.submit_all_or_none(bank, rows, command))
@@ -204,8 +210,12 @@ async def _results_of_made(
 
 
 async def _commands_of(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> list[Command | BillfoldError]:
+    return await commands_of(await _caller_of(bank, batch), bank, rows)
+
+
+async def commands_of(caller: Caller, bank: Bank, rows: Sequence[BatchRow]) -> list[Command | BillfoldError]:
     """Return the commands of rows, as the operation for a single transfer makes them, or why it refuses them."""
-    caller, peers = await _caller_of(bank, batch), PeerLookup(bank.pool)
+    peers = PeerLookup(bank.pool)
     found = await asyncio.gather(*(_command_of(caller, bank, peers, row) for row in rows), return_exceptions=True)
     for each in found:
         if isinstance(each, BaseException) and not isinstance(each, Refused | NotFound | InvalidInput):
@@ -214,7 +224,7 @@ async def _commands_of(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> li
 
 
 async def _command_of(caller: Caller, bank: Bank, peers: PeerLookup, row: BatchRow) -> Command:
-    order = _order_of(row)
+    order = order_of(row)
     assert row.object_id is not None
     assert row.content_hash is not None
     caller = msgspec.structs.replace(caller, key=row.object_id, fingerprint=row.content_hash)
@@ -244,7 +254,8 @@ async def _unnoted(caller: Caller, bank: Bank, peers: PeerLookup, *, order: Tran
     return await transfer_command(caller, bank, data, peers=peers, order=on_us)
 
 
-def _order_of(row: BatchRow) -> StoredTransfer:
+def order_of(row: BatchRow) -> StoredTransfer:
+    """Return what a row orders."""
     assert row.content is not None
     return msgspec.json.decode(row.content, type=StoredTransfer)
 

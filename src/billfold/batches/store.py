@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
+from billfold.accounts.notes.store import created_between
 from billfold.approvals.rules import MAY_APPROVE, text_of
 from billfold.approvals.store.requests import RequestKind
 from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH, Batch, BatchRow, RowProblem, RowResult
@@ -24,12 +25,18 @@ SELECT q.*, CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED'
 """
 
 
+_FILTERS = f"""($3::text[] IS NULL OR q.kind = ANY($3)) AND ($4::text[] IS NULL OR
+       CASE WHEN q.status_now <> 'APPROVED' THEN q.status_now WHEN q.finished_at IS NULL THEN 'PROCESSING'
+            WHEN q.refused IS NULL THEN 'COMPLETED' ELSE 'FAILED' END = ANY($4))
+   AND {created_between(5, "q.")}"""
+
+
 def _kind(partner: str) -> RequestKind[Batch]:
     return RequestKind(
         table="batch",
         row=Batch,
         select=_SELECT.format(partner=partner),
-        filters="true",
+        filters=_FILTERS,
         needs=MAY_APPROVE,
         expiry_job=EXPIRE_BATCH,
         approval_job=RUN_BATCH,
