@@ -96,7 +96,7 @@ _WRITTEN = (
 
 async def check_runs(initiator, body):
     """Check the first runs of a monthly series that a Pocket with money for two pays."""
-    schedule = {"start_on": "2025-06-14", "rule": "FREQ=MONTHLY;BYMONTHDAY=14", "on_closed_day": "FOLLOWING"}
+    schedule = {"start_on": "2025-06-14", "rule": "FREQ=MONTHLY;BYMONTHDAY=14", "on_closed_day": "AFTER"}
     runs = (await initiator.ask("POST", PREVIEW, {**body, "schedule": schedule}, status=200)).json()["runs"]
     assert [(each["run_on"], each["pays_on"]) for each in runs][:2] == [
         ("2025-06-14", "2025-06-16"),

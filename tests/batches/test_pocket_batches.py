@@ -8,11 +8,11 @@ from tests.support.world import MemberDesk, token_for
 
 BATCHES, POCKETS = "/api/v1/batches/", "/api/v2/pockets/"
 CSV = """pocket_name,trading_strategy_id,external_id,metadata.Site,idempotency_key
-Rent,4WTB,rent-1,Albany,rent
-Taxes,4WTB,tax-1,,
-Again,4WTB,rent-1,,
-Wrong,9WTB,,,
-,4WTB,,,
+Rent,UST-4W,rent-1,Albany,rent
+Taxes,UST-4W,tax-1,,
+Again,UST-4W,rent-1,,
+Wrong,UST-9W,,,
+,UST-4W,,,
 """
 
 
@@ -41,8 +41,8 @@ async def test_a_batch_opens_pockets_as_single_ones_and_says_why_not(customer_de
     assert [(each["id"], each["metadata"]) for each in found] == [(rows[0]["pocket_id"], {"Site": "Albany"})]
     assert rows[0]["pocket"] == {
         "pocket_name": "Rent",
-        "deposit_strategy_id": "4WTB",
-        "reinvestment_strategy_id": "4WTB",
+        "deposit_strategy_id": "UST-4W",
+        "reinvestment_strategy_id": "UST-4W",
     }
     assert not await verified(bank)
     token = await token_for(bank, customer_desk.team, scopes=("transfers.read", "transfers.write"))
@@ -54,9 +54,9 @@ async def test_a_batch_opens_pockets_as_single_ones_and_says_why_not(customer_de
 @pytest.mark.usefixtures("funded")
 async def test_an_atomic_batch_opens_all_pockets_or_none_and_the_same_row_once(customer_desk, world, bank):
     before = (await customer_desk.get(POCKETS))["count"]
-    rent = {"pocket_name": "Rent", "trading_strategy_id": "4WTB", "external_id": "rent-1", "idempotency_key": "rent"}
+    rent = {"pocket_name": "Rent", "trading_strategy_id": "UST-4W", "external_id": "rent-1", "idempotency_key": "rent"}
     made = await carried_out(customer_desk, world, await requested(customer_desk, opened(rent)))
-    both = opened({"pocket_name": "One", "trading_strategy_id": "4WTB"}, mode="ATOMIC")
+    both = opened({"pocket_name": "One", "trading_strategy_id": "UST-4W"}, mode="ATOMIC")
     both["rows"] += [{**both["rows"][0], "external_id": "rent-1"}]
     refused = await carried_out(customer_desk, world, await requested(customer_desk, both))
     assert (refused["status"], results(await rows_of(customer_desk, refused))) == (
@@ -84,7 +84,7 @@ async def test_an_atomic_batch_opens_all_pockets_or_none_and_the_same_row_once(c
 async def test_a_partner_opens_pockets_of_its_customers_only(world, other_partner):
     own = await world.customer()
     theirs = await other_partner.customer()
-    row = {"pocket_name": "Rent", "pocket_configuration_id": "4WTB", "reinvestment_strategy_id": None}
+    row = {"pocket_name": "Rent", "deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": None}
     rows = [{**row, "customer_id": own}, {**row, "customer_id": theirs}, row]
     made = await world.post(BATCHES, opened(*rows))
     await carried_out(world, world, made)

@@ -132,7 +132,7 @@ async def insert_batch(caller: Caller, bank: Bank, new: NewBatch, rows: Sequence
 
 async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> list[RowResult]:
     """Carry out rows of a batch, each by itself, and return their results."""
-    results, left = await _results_of_made(bank, batch, rows)
+    results, left = await results_of_made(bank, batch.customer_id, batch.request_id, rows)
     commands: dict[int, Command] = {}
     answers: dict[int, Answer | BillfoldError] = {}
     for row, made in zip(left, await _commands_of(bank, batch, left), strict=True):
@@ -177,7 +177,7 @@ async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> t
     if await carry_out.was_submitted(bank, payer, key_owner, batch):
         command = carry_out.list_of((), key_owner, batch, payer)
         return carry_out.results_of_all(rows, await carry_out.submit_all_or_none(bank, rows, command))
-    results, left = await _results_of_made(bank, batch, rows)
+    results, left = await results_of_made(bank, batch.customer_id, batch.request_id, rows)
     problems = {each.number: each.problem for each in results if each.problem is not None}
     for row, made in zip(left, await _commands_of(bank, batch, left), strict=True):
         if isinstance(made, Command):
@@ -196,11 +196,11 @@ def _rejection_in(answer: Answer) -> RowProblem | None:
     return RowProblem(code=code, detail=detail)
 
 
-async def _results_of_made(
-    bank: Bank, batch: Batch, rows: Sequence[BatchRow]
+async def results_of_made(
+    bank: Bank, customer_id: UUID, batch_id: UUID, rows: Sequence[BatchRow]
 ) -> tuple[list[RowResult], list[BatchRow]]:
     """Return the results of rows whose key has made a transfer in another batch, and the other rows."""
-    made = await store.find_made(bank.pool, batch, [row.object_id for row in rows])
+    made = await store.find_made(bank.pool, customer_id, batch_id, [row.object_id for row in rows])
     results = []
     for row in rows:
         if row.object_id in made:

@@ -75,10 +75,12 @@ async def preview(bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -
 
 async def preview_of_partner(caller: Caller, bank: Bank, new: NewBatch) -> FoundInBatch:
     """Preview a batch of transfers of a partner, one row after the other."""
-    unkeyed = [each._replace(key=None) for each in new.rows]  # a row that was carried out before is shown as a new one
-    rows, wrong = await partners.read_batch(caller, bank, new._replace(rows=unkeyed))
+    rows, wrong = await partners.read_batch(caller, bank, new)
     problems = {number: [each] for number, each in wrong.items()}
     kept = [row for row in rows if row.row_no not in problems]
+    amount = sum(row.amount or 0 for row in kept)
+    before, kept = await partners.results_of_made(bank, caller.own_customer_id, new.batch_id, kept)
+    problems |= {each.number: [each.problem] for each in before if each.problem is not None}
     pockets: list[PocketPreview] = []
     if 0 < len(kept) <= RUN_MAX:
         made = dict(zip([row.row_no for row in kept], await partners.commands_of(caller, bank, kept), strict=True))
@@ -90,7 +92,6 @@ async def preview_of_partner(caller: Caller, bank: Bank, new: NewBatch) -> Found
             problems |= {n: [members.problem_from(each)] for n, each in found.items() if each is not None}
             paid = [row for row in kept if row.row_no not in problems]
             pockets = await _effects_on_pockets(bank, conn, paid, runs)
-    amount = sum(row.amount or 0 for row in kept)
     return FoundInBatch(problems=problems, amount=amount, terms=None, pockets=pockets)
 
 

@@ -137,10 +137,10 @@ async def record_results(conn: Db, batch: Batch, results: Sequence[RowResult]) -
 
 
 async def find_made(
-    conn: Db, batch: Batch, object_ids: Sequence[UUID | None]
+    conn: Db, customer_id: UUID, batch_id: UUID, object_ids: Sequence[UUID | None]
 ) -> dict[UUID | None, tuple[bytes, RowProblem | None]]:
     """Return which of these transfers rows of other batches have decided: the hash of the content, and the problem."""
-    rows = await conn.fetch(_MADE, batch.customer_id, batch.request_id, object_ids)
+    rows = await conn.fetch(_MADE, customer_id, batch_id, object_ids)
     return {key: (content_hash, _problem_in(problem)) for key, content_hash, problem in rows}
 
 

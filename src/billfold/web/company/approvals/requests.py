@@ -217,7 +217,7 @@ def _of_batch(company: Company, batch: ShownBatch) -> QueuedRequest:
     approval = batch.approval
     assert approval is not None
     held = sum(each.decision == "APPROVED" and not each.is_void for each in approval.reviews)
-    noun = "payment" if batch.kind == "TRANSFERS" else "new payee"
+    noun = {"TRANSFERS": "payment", "COUNTERPARTIES": "new payee", "POCKETS": "new Pocket"}[batch.kind]
     return QueuedRequest(
         id=batch.id,
         path=f"{company.path}/batches/{batch.id}",
