@@ -94,15 +94,16 @@ async def test_reversals_and_the_close_of_a_pocket_do_what_their_previews_showed
     back = await world.post(path, body, headers=confirming(shown))
     assert back["reverses_id"] == made["id"]
     close = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    full, empty = (f"/api/v2/customers/{pocket.customer}/pockets/{each.id}/" for each in (pocket, other))
     refusal = {"status": 422, "code": "pocket-not-empty", "headers": PREVIEW}
-    await world.refused("PATCH", pocket.path, close, **refusal)
+    await world.refused("PATCH", full, close, **refusal)
     await world.post(PATH, reallocation(other, pocket, 39_00))
     await world.days(3)
-    shown = await previewed(world, other.path, close, method="PATCH")
+    shown = await previewed(world, empty, close, method="PATCH")
     paid = {each["pocket_id"]: each["transactions"] for each in shown["pockets"]}
     assert [each["direction"] for each in paid[other.id] if each["type"] == "GENERIC"] == ["DEBIT"]
     assert [each["direction"] for each in paid[pocket.id]] == ["CREDIT"]
-    assert (await world.patch(other.path, close, headers=confirming(shown)))["status"] == "CLOSED"
+    assert (await world.patch(empty, close, headers=confirming(shown)))["status"] == "CLOSED"
 
 
 async def test_a_preview_that_does_not_hold_any_more_moves_nothing(world, monkeypatch):
