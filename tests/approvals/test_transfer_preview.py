@@ -104,6 +104,12 @@ async def check_runs(initiator, body):
     ]
     paid = [(each["amount"]["value"], each["refusal_code"]) for each in runs]
     assert paid == [(4_000_00, None)] * 2 + [(0, "insufficient-funds")] * 4
+    too_much = {
+        **body,
+        "transfer": body["transfer"] | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 9_900_00}},
+    }
+    shown = (await initiator.ask("POST", PREVIEW, {**too_much, "schedule": schedule}, status=200)).json()
+    assert (shown["rejection_reason"], shown["runs"][0]["refusal_code"]) == ("INSUFFICIENT_FUNDS", "insufficient-funds")
     left = [each["remaining"]["total_value"]["value"] for each in runs[:2]]
     assert left[0] - left[1] in range(3_999_00, 4_001_00)
 

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import valuation
-from billfold.approvals.execute_transfers import check_feasible, run_in_order
+from billfold.approvals.execute_transfers import INSUFFICIENT_FUNDS, check_feasible, run_in_order
 from billfold.approvals.schemas import DualAuthUser, render_person
 from billfold.approvals.transfer_orders import AmountType, RequestContent
 from billfold.approvals.transfer_requests import check_unused, required_approvals
@@ -29,7 +29,7 @@ from billfold.ledger.dry_run import DryRun
 from billfold.ledger.types import TradeActivity, TransactionType
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
-from billfold.platform.errors import BillfoldError
+from billfold.platform.errors import BillfoldError, Refused
 
 RUNS_SHOWN: Final = 6
 """Runs of a series that are previewed."""
@@ -75,10 +75,32 @@ async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by:
             async with conn.transaction():
                 terms = await required_approvals(bank, conn, by, content)
         async with conn.transaction(isolation="repeatable_read", readonly=True):
-            run = await check_feasible(bank, conn, content, customer_id=customer_id)
             stored = await store.get_pocket(conn, customer_id, content.pocket_id)
-            runs = await _runs_of_series(bank, conn, content, stored=stored)
-    return preview_of_run(run, content, stored, terms=terms)._replace(runs=runs)
+            try:
+                run = await check_feasible(bank, conn, content, customer_id=customer_id)
+                found = preview_of_run(run, content, stored, terms=terms)
+            except Refused as refusal:
+                if content.schedule is UNSET or refusal.code != "insufficient-funds":
+                    raise
+                found = _without_funds(await bank.engine.now(conn), content, stored, terms=terms)
+            return found._replace(runs=await _runs_of_series(bank, conn, content, stored=stored))
+
+
+def _without_funds(
+    now: datetime, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
+) -> PreviewedTransfer:
+    """Return a series whose Pocket lacks the money now: it is not refused for that, and may have it on its days."""
+    return PreviewedTransfer(
+        now=now,
+        transfer_id=content.request_id,
+        amount_type=content.amount_type,
+        amount=content.amount,
+        rejection=INSUFFICIENT_FUNDS,
+        trades=[],
+        transactions=[],
+        pocket=stored,
+        terms=terms,
+    )
 
 
 async def _runs_of_series(
