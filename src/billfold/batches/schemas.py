@@ -120,7 +120,7 @@ class ShownBatch(msgspec.Struct, kw_only=True):
 
 
 class ShownNewPocket(msgspec.Struct, kw_only=True):
-    """What a row opens: a Pocket of this name, with these strategies."""
+    """A Pocket that a row opens: its name and strategies."""
 
     pocket_name: str
     deposit_strategy_id: str
