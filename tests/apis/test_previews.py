@@ -191,9 +191,11 @@ async def test_a_payee_that_has_changed_since_its_preview_is_not_paid(partner_de
         assert answer.is_success, answer.text
 
 
-async def test_a_preview_of_one_user_is_not_carried_out_by_another_of_the_same_partner(world, bank):
-    pocket = await world.funded(10_000_00)
-    path, body = f"{pocket.path}holds/", {"amount_usdc": 1_00, "reason": "Deposit"}
+async def test_a_preview_of_one_user_is_not_carried_out_by_a_colleague(*, customer_desk, manager, funded, world, bank):
+    path, body = f"{funded.path}holds/", {"amount_usdc": 1_00, "reason": "Deposit"}
+    shown = (await customer_desk.ask("POST", path, body, status=200, headers=PREVIEW)).json()
+    await manager.invalid("POST", path, body, loc="header.preview-id", headers=confirming(shown))
+    await customer_desk.ask("POST", path, body, status=201, headers=confirming(shown))
     shown = await previewed(world, path, body)
     async with bank.pool.acquire() as conn:
         await conn.execute(ADD_USER, user := ids.new(), world.partner.partner_id, "acme-other", "x", wall_now())
