@@ -1,24 +1,30 @@
 """Requests that move money are previewed, and carried out as shown or not at all."""
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 from tests.accounts.holds.test_routes import linked
 from tests.payments.on_us.test_routes import PATH, reallocation
 from tests.support import payees
+from tests.support.world import _ADD_USER as ADD_USER
 from tests.support.world import UNKNOWN, PartnerApi, new_partner
 
+from billfold.apis.customer_api import customer_document
+from billfold.apis.partner_api import partner_document, partner_operations
+from billfold.identity.partners.credentials import issue_token
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.settings.settings import Settings
 
 PREVIEW = {"prefer": 'respond-async, Preview; wait="1"'}
 LEFT = ("cash", "total_value", "liquidation_value_t0", "liquidation_value_t1")
 
 
-async def previewed(world, path, body=b"{}", **options):
+async def previewed(world, path, body=b"{}", method="POST", **options):
     """Return the preview of a request, which writes nothing."""
     before = await world.counts()
-    answer = await world.ask("POST", path, body, status=200, headers=PREVIEW, **options)
+    answer = await world.ask(method, path, body, status=200, headers=PREVIEW, **options)
     assert await world.counts() == before
     assert answer.headers["preference-applied"] == "preview"
     return answer.json()
@@ -76,6 +82,28 @@ async def test_every_operation_that_moves_money_shows_what_it_then_does(partner_
         assert shown["rejection_reason"] is None
         if shown["pockets"]:
             assert await left_in(world, pocket) == shown["pockets"][0]["remaining"]
+
+
+async def test_reversals_and_the_close_of_a_pocket_do_what_their_previews_showed(world):
+    pocket = await world.funded(10_000_00)
+    other = await world.pocket(pocket.customer)
+    made = await world.post(PATH, reallocation(pocket, other, 100_00))
+    path, body = f"{PATH}{made['id']}/reverse/", {"amount_usdc": 60_00}
+    shown = await previewed(world, path, body)
+    assert {each["pocket_id"] for each in shown["pockets"]} == {pocket.id, other.id}
+    back = await world.post(path, body, headers=confirming(shown))
+    assert back["reverses_id"] == made["id"]
+    close = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    full, empty = (f"/api/v2/customers/{pocket.customer}/pockets/{each.id}/" for each in (pocket, other))
+    refusal = {"status": 422, "code": "pocket-not-empty", "headers": PREVIEW}
+    await world.refused("PATCH", full, close, **refusal)
+    await world.post(PATH, reallocation(other, pocket, 39_00))
+    await world.days(3)
+    shown = await previewed(world, empty, close, method="PATCH")
+    paid = {each["pocket_id"]: each["transactions"] for each in shown["pockets"]}
+    assert [each["direction"] for each in paid[other.id] if each["type"] == "GENERIC"] == ["DEBIT"]
+    assert [each["direction"] for each in paid[pocket.id]] == ["CREDIT"]
+    assert (await world.patch(empty, close, headers=confirming(shown)))["status"] == "CLOSED"
 
 
 async def test_a_preview_that_does_not_hold_any_more_moves_nothing(world, monkeypatch):
@@ -139,3 +167,77 @@ async def test_what_would_be_refused_is_refused_and_what_would_be_rejected_is_sh
     await world.refused(
         "POST", PATH, reallocation(pocket, other, 10_00, **order), status=409, code="duplicate-id", headers=PREVIEW
     )
+
+
+async def test_a_payee_that_has_changed_since_its_preview_is_not_paid(partner_desks, bank):
+    world = await partner_desks("acme", features=("wires",))
+    pocket = await world.funded(50_000_00)
+    account = f"/api/v1/service-accounts/{pocket.id}"
+    rename = "UPDATE counterparty SET counterparty_name = $1 WHERE counterparty_id = $2"
+    other = '{"type": "business", "business_name": "Mallory"}'
+    for kind, path, fields in (
+        (payees.wire(), f"{account}/wires/", {}),
+        (payees.ach(), f"{account}/ach-originating/", {"direction": "CREDIT"}),
+    ):
+        payee = await linked(world, pocket, kind)
+        body = {"counterparty_id": payee, "amount_usdc": 1_000_00, **fields}
+        shown, same = await previewed(world, path, body), await previewed(world, path, body)
+        own = await bank.pool.fetchval("SELECT counterparty_name FROM counterparty WHERE counterparty_id = $1", payee)
+        await bank.pool.execute(rename, other, payee)
+        for each in (shown, same):
+            await world.refused("POST", path, body, status=409, code="preview-outdated", headers=confirming(each))
+        await bank.pool.execute(rename, own, payee)
+        answer = await world.send("POST", path, body, headers=confirming(await previewed(world, path, body)))
+        assert answer.is_success, answer.text
+
+
+async def test_a_preview_of_one_user_is_not_carried_out_by_a_colleague(*, customer_desk, manager, funded, world, bank):
+    path, body = f"{funded.path}holds/", {"amount_usdc": 1_00, "reason": "Deposit"}
+    shown = (await customer_desk.ask("POST", path, body, status=200, headers=PREVIEW)).json()
+    await manager.invalid("POST", path, body, loc="header.preview-id", headers=confirming(shown))
+    await customer_desk.ask("POST", path, body, status=201, headers=confirming(shown))
+    shown = await previewed(world, path, body)
+    async with bank.pool.acquire() as conn:
+        await conn.execute(ADD_USER, user := ids.new(), world.partner.partner_id, "acme-other", "x", wall_now())
+        token, _ = await issue_token(conn, partner_id=world.partner.partner_id, user_id=user, now=wall_now())
+    colleague = PartnerApi(bank, world.app, replace(world.partner, user_id=user, token=token))
+    await colleague.invalid("POST", path, body, loc="header.preview-id", headers=confirming(shown))
+    await colleague.close()
+
+
+WITHOUT_MONEY = {
+    *("applications", "approvals", "authentication", "customers", "documents", "notifications", "portals", "reports"),
+    *("subscriptions", "team"),
+}
+"""Tags of operations that move no money."""
+UNCHANGED = "changes what is known of an object, and no money"
+ASKED = "asks or answers, or ends what waits: nothing has moved"
+SHOWN_BEFORE = "decides what was requested, whose preview shows the effect, by the hash of its content"
+NOT_PREVIEWED = {
+    **dict.fromkeys(("annotate_ach_origination", "annotate_card", "annotate_card_order"), UNCHANGED),
+    **dict.fromkeys(
+        ("annotate_on_us_transfer", "annotate_wire", "update_counterparty", "create_link_token"), UNCHANGED
+    ),
+    **dict.fromkeys(("verify_linked_account", "verify_micro_deposits", "link_accounts"), UNCHANGED),
+    **dict.fromkeys(("cancel_batch", "cancel_transfer_request", "update_schedule_state"), ASKED),
+    **dict.fromkeys(("create_reversal_request", "cancel_reversal_request", "decline_reversal_request"), ASKED),
+    **dict.fromkeys(("create_card_dispute", "withdraw_card_dispute"), ASKED + "; an operator advances money"),
+    **dict.fromkeys(("decide_batch", "decide_transfer_request"), SHOWN_BEFORE),
+    **dict.fromkeys(("create_card_order", "create_virtual_card", "get_physical_card", "get_virtual_card"), UNCHANGED),
+    **dict.fromkeys(("close_card", "close_virtual_card", "set_card_pin", "set_card_status"), UNCHANGED),
+    "create_counterparty": "a batch of one row is previewed",
+    "create_pocket": "opens it without money; a batch of one row is previewed",
+    "update_transfer_request": "has the body of a request, which is previewed",
+}
+
+
+def test_every_operation_on_money_is_previewed_or_says_why_not():
+    listed = set()
+    for document in (customer_document(Settings()), partner_document(Settings(), partner_operations())):
+        paths = document["paths"]
+        for path, methods in paths.items():
+            for method, operation in methods.items():
+                is_previewed = "x-preview" in operation or f"{path}preview/" in paths or path.endswith("/preview/")
+                if method != "get" and not is_previewed and operation["tags"][0] not in WITHOUT_MONEY:
+                    listed.add(operation["operationId"])
+    assert listed == NOT_PREVIEWED.keys()

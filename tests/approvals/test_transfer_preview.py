@@ -94,6 +94,26 @@ _WRITTEN = (
 )
 
 
+async def check_runs(initiator, body):
+    """Check the first runs of a monthly series that a Pocket with money for two pays."""
+    schedule = {"start_on": "2025-06-14", "rule": "FREQ=MONTHLY;BYMONTHDAY=14", "on_closed_day": "AFTER"}
+    runs = (await initiator.ask("POST", PREVIEW, {**body, "schedule": schedule}, status=200)).json()["runs"]
+    assert [(each["run_on"], each["pays_on"]) for each in runs][:2] == [
+        ("2025-06-14", "2025-06-16"),
+        ("2025-07-14", "2025-07-14"),
+    ]
+    paid = [(each["amount"]["value"], each["refusal_code"]) for each in runs]
+    assert paid == [(4_000_00, None)] * 2 + [(0, "insufficient-funds")] * 4
+    too_much = {
+        **body,
+        "transfer": body["transfer"] | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 9_900_00}},
+    }
+    shown = (await initiator.ask("POST", PREVIEW, {**too_much, "schedule": schedule}, status=200)).json()
+    assert (shown["rejection_reason"], shown["runs"][0]["refusal_code"]) == ("INSUFFICIENT_FUNDS", "insufficient-funds")
+    left = [each["remaining"]["total_value"]["value"] for each in runs[:2]]
+    assert left[0] - left[1] in range(3_999_00, 4_001_00)
+
+
 async def test_a_preview_writes_nothing_and_is_refused_like_its_request(
     *, customer_desk, customer_desks, world, other_customer, other_partner, funded, payroll_pocket
 ):
@@ -110,6 +130,7 @@ async def test_a_preview_writes_nothing_and_is_refused_like_its_request(
     await initiator.refused(
         "POST", PREVIEW, on_us(funded, 10_000_00, to=payroll_pocket), status=422, code="insufficient-funds"
     )
+    await check_runs(initiator, on_us(funded, 4_000_00, to=payroll_pocket))
     await viewer.refused("POST", PREVIEW, body, status=403, code="forbidden")
     await other_customer.refused("POST", PREVIEW, body, status=404, code="not-found")
     path = f"/api/v1/customers/{customer_desk.team.customer}/transfer-requests/preview/"

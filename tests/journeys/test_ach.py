@@ -276,6 +276,16 @@ async def test_a_debit_is_returned_by_its_receiver_within_the_time_frame_of_its_
     await desk.until("2025-06-04T02:30:00-04:00")  # the next window is after the opening of the second banking day
     assert (await desk.get(second))["returnable_until"] == {}
     await desk.refused("POST", f"{second}return/", {"code": "R08"}, **not_returnable)
+    for filters, found in (
+        ({"customer_id": pocket.customer}, [400_00, 300_00]),
+        ({"pocket_id": pocket.id, "returned": "true"}, [300_00]),
+        ({"customer_id": pocket.customer, "status[]": "PROCESSED", "amount_from": 400_00}, [400_00]),
+        ({"customer_id": pocket.customer, "time_created_from": "2025-06-05"}, []),
+    ):
+        items = (await desk.get("/api/v1/ach-debits/", filters))["items"]
+        assert [each["amount"]["value"] for each in items] == found
+    await desk.invalid("GET", "/api/v1/ach-debits/", loc="query.customer_id")
+    await desk.refused("GET", "/api/v1/ach-debits/", filters={"customer_id": UNKNOWN}, status=404, code="not-found")
     await desk.ask("GET", f"/api/v1/ach-debits/{UNKNOWN}/", status=404)
     paid = await books.pay(await books.payee(), 10_00)
     await desk.ask("GET", f"/api/v1/ach-debits/{paid['id']}/", status=404)

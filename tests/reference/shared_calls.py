@@ -200,7 +200,9 @@ async def play_batch(r, row):
     path = "/api/v1/batches/"
     rows = [row | {"amount_usdc": 12_500, "description": each, "idempotency_key": each} for each in ("INV-8", "INV-9")]
     await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
-    made = await r.post("create_batch", path, {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": rows})
+    body = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": rows}
+    await r.post("preview_batch", f"{path}preview/", body)
+    made = await r.post("create_batch", path, body)
     one = f"{path}{made['id']}/"
     await r.get("get_batch", one)
     await r.get("list_batch_rows", f"{one}rows/")
@@ -252,4 +254,5 @@ async def play_debit(r, transactions):
     booked = (await r.get("-", transactions, type="ACH"))["items"]
     one = f"/api/v1/ach-debits/{next(each['ach_id'] for each in booked if each['title'] == 'ACH debit')}/"
     await r.get("get_ach_debit", one)
+    await r.get("list_ach_debits", "/api/v1/ach-debits/", pocket_id=booked[0]["pocket_id"], returned="false")
     await r.post("return_ach_debit", f"{one}return/", {"code": "R08"})

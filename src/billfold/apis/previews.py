@@ -1,5 +1,6 @@
-"""Previews of requests: their effect on the caller's Pockets."""
+"""Previews of requests: their effect on the caller's Pockets, and of limits on what a card has spent today."""
 
+from collections import Counter
 from datetime import date, datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -19,6 +20,8 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.ledger.preview import Previewed
 from billfold.ledger.types import Direction, TransactionType
+from billfold.payments.cards.authorizations.commands import AuthorizationStatus, SetCardLimits
+from billfold.payments.cards.authorizations.store import list_of_day
 from billfold.platform.dates import et_date
 
 
@@ -41,11 +44,39 @@ class PreviewedPocket(msgspec.Struct, kw_only=True):
     remaining: PreviewedBalance
 
 
+class PreviewedLimit(msgspec.Struct, kw_only=True):
+    """A limit of a card, with what counts towards it today.
+
+    A payment above `remaining` would be declined. `category` is null for the limit in total.
+    """
+
+    category: str | None
+    limit: Amount
+    spent: Amount
+    remaining: Amount
+
+
+class PreviewedAuthorization(msgspec.Struct, kw_only=True):
+    """An authorization of today that is open. It stays approved, and may not be raised."""
+
+    authorization_id: UUID
+    category: str
+    amount: Amount
+
+
+class PreviewedCard(msgspec.Struct, kw_only=True):
+    """The limits that a card would have, and open authorizations that are over them."""
+
+    card_id: UUID
+    limits: list[PreviewedLimit]
+    over_limit: list[PreviewedAuthorization]
+
+
 class MoneyPreview(msgspec.Struct, kw_only=True):
     """The effect of the request now. With the header `Preview-Id` the same request does that, or is refused.
 
     It says nothing of another customer's Pockets. `rejection_reason` is set when the bank would accept the request and
-    then reject the payment; then nothing moves.
+    then reject the payment; then nothing moves. `card` is shown for limits of a card.
     """
 
     preview_id: str
@@ -53,6 +84,7 @@ class MoneyPreview(msgspec.Struct, kw_only=True):
     time_priced: datetime
     rejection_reason: str | None
     pockets: list[PreviewedPocket]
+    card: PreviewedCard | None = None
     object_type: Literal["MoneyPreview"] = "MoneyPreview"
 
 
@@ -69,6 +101,37 @@ async def render_money_preview(bank: Bank, found: Previewed, preview_id: str, va
         time_priced=run.now,
         rejection_reason=None if run.rows_of(TransactionEntry) else run.outcome.get("reason"),
         pockets=[await _pocket(bank, found, each) for each in pocket_ids],
+        card=await _card(bank, found.command, run.now) if isinstance(found.command, SetCardLimits) else None,
+    )
+
+
+async def _card(bank: Bank, command: SetCardLimits, now: datetime) -> PreviewedCard:
+    """Return the limits of a card as they would be. Raised later on the same day, an authorization meets them again."""
+    rows = await list_of_day(bank.pool, command.customers[0], command.card_id, et_date(now))
+    spent = Counter[str | None]()
+    for row in rows:
+        spent.update({None: row.spent_that_day, row.category_code: row.spent_that_day})
+    limits: list[tuple[str | None, int | None]] = [(None, command.daily), *command.categories.items()]
+    known = {category: cents for category, cents in limits if cents is not None}
+    return PreviewedCard(
+        card_id=command.card_id,
+        limits=[
+            PreviewedLimit(
+                category=category,
+                limit=usd(cents),
+                spent=usd(spent[category]),
+                remaining=usd(max(0, cents - spent[category])),
+            )
+            for category, cents in known.items()
+        ],
+        over_limit=[
+            PreviewedAuthorization(
+                authorization_id=row.authorization_id, category=row.category_code, amount=usd(row.remaining)
+            )
+            for row in rows
+            if row.status == AuthorizationStatus.PENDING
+            and any(spent[each] > known[each] for each in (None, row.category_code) if each in known)
+        ],
     )
 
 

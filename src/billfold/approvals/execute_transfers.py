@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
@@ -219,7 +220,8 @@ async def commands_for(
         except NotFound as gone:
             made.append(gone)
         else:
-            made.append(command)
+            note = None if content.attached is UNSET else content.attached
+            made.append(command if note is None else msgspec.structs.replace(command, attached=note, noted=command.key))
     return made
 
 

@@ -25,6 +25,7 @@ from billfold.approvals.types import Schedule, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
+from billfold.ledger.book.notes import Note
 from billfold.ledger.customers import CustomerRow
 from billfold.payments.on_us.reversals.store import find_open_request
 from billfold.payments.on_us.schemas import MOST_CENTS, Cents, FullWithdrawal, RequestedAmount
@@ -120,6 +121,7 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     Approvals become void when the payee of the counterparty changes. `value` is the value of the Pocket of a full
     withdrawal at that time, in cents, which rules and limits use. `wire_instructions` are those of the
     order, sealed; the order itself omits them. With `must_be_approved` no rule can do without an approval.
+    `attached` is the note of a row of a batch; that of a single request is not part of what is approved.
     """
 
     transfer: OrderedTransfer
@@ -129,6 +131,7 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     wire_instructions: str | UnsetType = UNSET
     schedule: Schedule | UnsetType = UNSET
     must_be_approved: Literal[True] | UnsetType = UNSET
+    attached: Note | UnsetType = UNSET
 
     @property
     def request_id(self) -> UUID:

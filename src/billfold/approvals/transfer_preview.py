@@ -3,28 +3,45 @@
 Runs the command of the execution on books that are then discarded, so that both give the same result.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from typing import Annotated, Any, Literal, NamedTuple
-from uuid import UUID
+from itertools import islice
+from typing import Annotated, Any, Final, Literal, NamedTuple
+from uuid import UUID, uuid5
 
 import msgspec
+from msgspec import UNSET
 
 from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import valuation
-from billfold.approvals.execute_transfers import check_feasible
+from billfold.approvals.execute_transfers import INSUFFICIENT_FUNDS, check_feasible, run_in_order
 from billfold.approvals.schemas import DualAuthUser, render_person
 from billfold.approvals.transfer_orders import AmountType, RequestContent
 from billfold.approvals.transfer_requests import check_unused, required_approvals
 from billfold.approvals.types import Actor, ApprovalRequirement, Reviewer
+from billfold.bills.rules.recurrence import Occurrence
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.ledger.dry_run import DryRun
 from billfold.ledger.types import TradeActivity, TransactionType
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
+from billfold.platform.errors import BillfoldError, Refused
+
+RUNS_SHOWN: Final = 6
+"""Runs of a series that are previewed."""
+
+
+class RunOfSeries(NamedTuple):
+    """A day of a series, the cents that its run would pay, why it would pay nothing, and the Pocket afterwards."""
+
+    occurrence: Occurrence
+    amount: int = 0
+    refusal: BillfoldError | None = None
+    pocket: PocketRow | None = None
 
 
 class PreviewedTransfer(NamedTuple):
@@ -35,13 +52,15 @@ class PreviewedTransfer(NamedTuple):
     """
 
     now: datetime
-    content: RequestContent
+    transfer_id: UUID
+    amount_type: AmountType
     amount: int
     rejection: str | None
     trades: list[TradeEntry]
     transactions: list[TransactionEntry]
     pocket: PocketRow
     terms: ApprovalRequirement | None
+    runs: Sequence[RunOfSeries] = ()
 
 
 async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by: Actor | None) -> PreviewedTransfer:
@@ -56,25 +75,82 @@ async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by:
             async with conn.transaction():
                 terms = await required_approvals(bank, conn, by, content)
         async with conn.transaction(isolation="repeatable_read", readonly=True):
-            run = await check_feasible(bank, conn, content, customer_id=customer_id)
             stored = await store.get_pocket(conn, customer_id, content.pocket_id)
-    return preview_of_run(run, content, stored, terms=terms)
+            try:
+                run = await check_feasible(bank, conn, content, customer_id=customer_id)
+                found = preview_of_run(run, content, stored, terms=terms)
+            except Refused as refusal:
+                if content.schedule is UNSET or refusal.code != "insufficient-funds":
+                    raise
+                found = _without_funds(await bank.engine.now(conn), content, stored, terms=terms)
+            return found._replace(runs=await _runs_of_series(bank, conn, content, stored=stored))
+
+
+def _without_funds(
+    now: datetime, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
+) -> PreviewedTransfer:
+    """Return a series whose Pocket lacks the money now: it is not refused for that, and may have it on its days."""
+    return PreviewedTransfer(
+        now=now,
+        transfer_id=content.request_id,
+        amount_type=content.amount_type,
+        amount=content.amount,
+        rejection=INSUFFICIENT_FUNDS,
+        trades=[],
+        transactions=[],
+        pocket=stored,
+        terms=terms,
+    )
+
+
+async def _runs_of_series(
+    bank: Bank, conn: Connection, content: RequestContent, *, stored: PocketRow
+) -> list[RunOfSeries]:
+    """Return the first runs of a series, each after those before it, with the prices and the money of now."""
+    if content.schedule is UNSET:
+        return []
+    days = content.schedule.recurrence().occurrences(bank.calendars, content.schedule.on_closed_day)
+    found = []
+    books: list[RequestContent] = []
+    for each in islice(days, RUNS_SHOWN):
+        if each.moved_to is None:
+            found.append(RunOfSeries(each))
+            continue
+        transfer = msgspec.structs.replace(content.transfer, id=uuid5(content.request_id, str(each.day)))
+        books.append(msgspec.structs.replace(content, transfer=transfer, schedule=UNSET))
+        # All those before run again, because a book shows the state after the last: there are few of them.
+        runs = await run_in_order(bank, conn, books, customer_id=stored.customer_id)
+        run = runs[transfer.id]
+        if isinstance(run, BillfoldError):
+            found.append(RunOfSeries(each, refusal=run))
+        else:
+            shown = preview_of_run(run, books[-1], stored, terms=None)
+            found.append(RunOfSeries(each, shown.amount, pocket=shown.pocket))
+    return found
 
 
 def preview_of_run(
     run: DryRun, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
 ) -> PreviewedTransfer:
     """Return the result of a dry run for the paying Pocket; the receiving Pocket is left out."""
-    pocket_id = content.pocket_id
+    shown = preview_of_payment(run, content.pocket_id, content.request_id, stored=stored, ordered=content.amount)
+    return shown._replace(amount_type=content.amount_type, terms=terms)
+
+
+def preview_of_payment(
+    run: DryRun, pocket_id: UUID, transfer_id: UUID, *, stored: PocketRow, ordered: int
+) -> PreviewedTransfer:
+    """Return the result of a dry run of a payment of `ordered` cents for the paying Pocket."""
     return PreviewedTransfer(
         now=run.now,
-        content=content,
-        amount=run.outcome["amount"] or content.amount,
+        transfer_id=transfer_id,
+        amount_type="REQUESTED_AMOUNT",
+        amount=run.outcome["amount"] or ordered,
         rejection=run.outcome.get("reason"),
         trades=[each for each in run.rows_of(TradeEntry) if each.pocket_id == pocket_id],
         transactions=[each for each in run.rows_of(TransactionEntry) if each.pocket_id == pocket_id],
         pocket=row_after(run.book.pockets[pocket_id], stored),
-        terms=terms,
+        terms=None,
     )
 
 
@@ -146,8 +222,22 @@ class RequiredApproval(msgspec.Struct, kw_only=True):
     approvers: list[DualAuthUser]
 
 
+class PreviewedRun(msgspec.Struct, kw_only=True):
+    """A run of a series after those before it, with the prices and the money of now.
+
+    `pays_on` is null for a closed day that is left out. `refusal_code` and `refusal` say why it would pay nothing.
+    """
+
+    run_on: date
+    pays_on: date | None
+    amount: Amount
+    refusal_code: str | None
+    refusal: str | None
+    remaining: PreviewedBalance | None
+
+
 class TransferPreview(msgspec.Struct, kw_only=True):
-    """The effect of a transfer if it were executed at `time_priced`.
+    """The effect of a transfer if it were executed at `time_priced`; of a series also the first `runs`.
 
     `approval` is null for a partner's transfer, which no member approves. `rejection_reason` is set when the bank would
     accept the request and then reject the transfer; then nothing moves.
@@ -167,6 +257,7 @@ class TransferPreview(msgspec.Struct, kw_only=True):
     remaining: PreviewedBalance
     approval: RequiredApproval | None
     rejection_reason: str | None
+    runs: list[PreviewedRun] = []
     object_type: Literal["TransferPreview"] = "TransferPreview"
 
 
@@ -174,10 +265,10 @@ def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, 
     """Return a preview for display. `members` includes those who may approve."""
     sales = [render_sale(each, bank) for each in found.trades if not each.incoming]
     return TransferPreview(
-        transfer_id=found.content.request_id,
+        transfer_id=found.transfer_id,
         time_priced=found.now,
         amount=usd(found.amount),
-        amount_type=found.content.amount_type,
+        amount_type=found.amount_type,
         sales=sales,
         proceeds=_sum(each.proceeds for each in sales),
         realized_gain=_sum(each.realized_gain for each in sales),
@@ -191,6 +282,18 @@ def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, 
         remaining=remaining_in(found.pocket, bank, found.now),
         approval=None if found.terms is None else render_approval(found.terms, members),
         rejection_reason=found.rejection,
+        runs=[_render_run(each, bank, found.now) for each in found.runs],
+    )
+
+
+def _render_run(run: RunOfSeries, bank: Bank, now: datetime) -> PreviewedRun:
+    return PreviewedRun(
+        run_on=run.occurrence.day,
+        pays_on=run.occurrence.moved_to,
+        amount=usd(run.amount),
+        refusal_code=None if run.refusal is None else run.refusal.code,
+        refusal=None if run.refusal is None else run.refusal.detail,
+        remaining=None if run.pocket is None else remaining_in(run.pocket, bank, now),
     )
 
 

@@ -305,7 +305,7 @@ async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) 
 
 def fingerprint_of(content: RequestContent) -> bytes:
     """Return the hash of the content as sent, independent of later changes."""
-    optional = (content.wire_instructions, content.schedule, content.must_be_approved)
+    optional = (content.wire_instructions, content.schedule, content.must_be_approved, content.attached)
     also = [each for each in optional if each is not UNSET]
     return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers, *also])))
 

@@ -8,7 +8,7 @@ from billfold.ledger.commands import Command, Outcome, Reference
 class CommandList(Command, frozen=True, kw_only=True):
     """Carry out commands in their order, all or none.
 
-    Its customers and references include those of the parts. The parts need no identifiers and carry no notes.
+    Its customers and references include those of the parts. The parts need no identifiers.
     """
 
     needs_identifiers = False
@@ -21,6 +21,12 @@ class CommandList(Command, frozen=True, kw_only=True):
         """The kinds of the references of all parts."""
         return tuple(dict.fromkeys(kind for part in self.parts for kind in part.reads))
 
+    @property
+    @override
+    def noting(self) -> tuple[Command, ...]:
+        """The parts that attach a note."""
+        return tuple(part for part in self.parts if part.attached is not None)
+
 
 class CounterpartyList(CommandList, frozen=True, kw_only=True):
     """Add counterparties, all or none. Those of the outcome are in the order of the parts."""
@@ -31,6 +37,17 @@ class CounterpartyList(CommandList, frozen=True, kw_only=True):
     def decided(self, outcome: Outcome) -> list[tuple[Command, Outcome]]:
         """Return the counterparties with their outcomes; none if the list was refused."""
         return list(zip(self.parts, outcome.get("counterparties", ()), strict=False))
+
+
+class PocketList(CommandList, frozen=True, kw_only=True):
+    """Open Pockets, all or none. Those of the outcome are in the order of the parts."""
+
+    needs_identifiers = True
+
+    @override
+    def decided(self, outcome: Outcome) -> list[tuple[Command, Outcome]]:
+        """Return the openings with their outcomes; none if the list was refused."""
+        return list(zip(self.parts, outcome.get("pockets", ()), strict=False))
 
 
 class ReportBatch(Command, frozen=True, kw_only=True):

@@ -12,6 +12,8 @@ from msgspec import UNSET
 from billfold.accounts.agreements.rules import require_version
 from billfold.accounts.counterparties.store import find_payees
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.notes.schemas import NewNote
+from billfold.accounts.notes.store import note_fields
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.store import list_by_id
 from billfold.approvals import rules as approval_rules
@@ -31,6 +33,7 @@ from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications import notify
 from billfold.http.raw_request import in_body
 from billfold.ledger.bank import Bank
+from billfold.ledger.book.notes import TRANSFER, Note
 from billfold.ledger.customers import CustomerRow, require_active
 from billfold.payments.on_us.schemas import RequestedAmount
 from billfold.platform.database.connection import Connection
@@ -39,7 +42,7 @@ from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.platform.money import format_usd
 
-NOUNS: Mapping[BatchKind, str] = {"TRANSFERS": "transfers", "COUNTERPARTIES": "counterparties"}
+NOUNS: Mapping[BatchKind, str] = {"TRANSFERS": "transfers", "COUNTERPARTIES": "counterparties", "POCKETS": "Pockets"}
 TYPES = frozenset({"INTERNAL_REALLOCATION", "PEER_TO_PEER", "WIRE"})
 
 
@@ -106,20 +109,29 @@ async def read_contents(
     bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch
 ) -> tuple[dict[int, RequestContent], dict[int, RowProblem]]:
     """Return the contents of rows with their payees, and the problems of rows, by the rows' numbers."""
-    orders = {row: row.order for row in new.rows if row.order is not None}
+    orders = [(row, row.order) for row in new.rows if row.order is not None]
     data_key = None
-    if any(order.wire_instructions for order in orders.values()):
+    if any(order.wire_instructions for _, order in orders):
         data_key = await bank.ports[DataKeys].of(bank.pool, by.customer_id)
-    known = await _load(bank, by, customer, list(orders.values()))
+    known = await _load(bank, by, customer, [order for _, order in orders])
     contents: dict[int, RequestContent] = {}
     problems: dict[int, RowProblem] = {}
-    for row, order in orders.items():
+    for row, order in orders:
         key = row_id(bank, f"{by.customer_id}:{by.member_id}", new.batch_id, row)
         try:
-            contents[row.number] = _checked(_content(order, key, data_key), known)
+            content = _checked(_content(order, key, data_key), known)
+            note = await note_of(bank, by.customer_id, order)
+            contents[row.number] = msgspec.structs.replace(content, attached=note) if note else content
         except BillfoldError as wrong:
             problems[row.number] = problem_from(wrong)
     return contents, problems
+
+
+async def note_of(bank: Bank, owner: UUID, order: TransferRow) -> Note | None:
+    """Return the note of a row, sealed with the key of the customer that pays."""
+    given = NewNote(external_id=order.external_id or UNSET, metadata=order.metadata or UNSET)
+    note: Note | None = (await note_fields(bank, owner, TRANSFER, given)).get("attached")
+    return note
 
 
 def problem_from(error: BillfoldError) -> RowProblem:
@@ -136,6 +148,7 @@ def _content(order: TransferRow, key: UUID, data_key: DataKey | None) -> Request
         "amount": amount,
         "description": order.description,
         "end_to_end_identification": order.end_to_end_identification,
+        "hold_id": order.hold_id or UNSET,
     }
     if order.type == "WIRE":
         sealed = None
@@ -342,7 +355,7 @@ async def decide(by: Actor, batch_id: UUID, verdict: Verdict) -> Batch:
 
 def needs_of(kind: BatchKind) -> str:
     """Return the permission of those who decide a batch: that of a single transfer, or of a single counterparty."""
-    return approval_rules.MAY_APPROVE if kind == "TRANSFERS" else approval_rules.MAY_CONFIRM
+    return approval_rules.MAY_CONFIRM if kind == "COUNTERPARTIES" else approval_rules.MAY_APPROVE
 
 
 async def cancel(by: Actor, batch_id: UUID) -> None:

@@ -13,10 +13,10 @@ from billfold.approvals.store.approval_rules import insert
 from billfold.approvals.types import ApprovalRequirement
 from billfold.audit.record import audited_by
 from billfold.batches import carry_out, rules, store
-from billfold.batches.members import NewBatch, columns_of, row_id
+from billfold.batches.members import NewBatch, columns_of, note_of, row_id
 from billfold.batches.rows import require_rows
 from billfold.batches.store import PARTNER_BATCHES
-from billfold.batches.types import REUSED, Batch, BatchRow, ReadRow, RowProblem, RowResult, TransferRow
+from billfold.batches.types import REUSED, Batch, BatchRow, ReadRow, RowProblem, RowResult, StoredTransfer, TransferRow
 from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -41,12 +41,18 @@ async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
 
     Raises InvalidInput with the problems of all rows of an atomic batch, Refused `idempotency-key-reused`.
     """
+    made, problems = await read_batch(caller, bank, new)
+    require_rows(new.rows, problems, new.mode)
+    return await insert_batch(caller, bank, new, made)
+
+
+async def read_batch(caller: Caller, bank: Bank, new: NewBatch) -> tuple[list[BatchRow], dict[int, RowProblem]]:
+    """Return the rows as they would be stored, and what is wrong with them."""
     made = await asyncio.gather(*(_read_row(caller, bank, new, row) for row in new.rows))
     problems = {row.row_no: row.problem for row in made if row.problem is not None}
     if new.mode == "ATOMIC" and not problems:
         problems = await _find_other_payers(caller, bank, new.rows)
-    require_rows(new.rows, problems, new.mode)
-    return await insert_batch(caller, bank, new, made)
+    return made, problems
 
 
 async def _read_row(caller: Caller, bank: Bank, new: NewBatch, row: ReadRow) -> BatchRow:
@@ -67,7 +73,7 @@ async def _read_row(caller: Caller, bank: Bank, new: NewBatch, row: ReadRow) -> 
         order = msgspec.structs.replace(
             order, wire_instructions=PartyField.TEXT.seal(data_key, order.wire_instructions)
         )
-    text = approval_rules.text_of(msgspec.structs.replace(order, idempotency_key=None))
+    text = approval_rules.text_of(await _stored(bank, owner, order))
     return BatchRow(
         row_no=row.number,
         row_key=row.key,
@@ -76,6 +82,15 @@ async def _read_row(caller: Caller, bank: Bank, new: NewBatch, row: ReadRow) -> 
         object_id=row_id(bank, caller.key_owner, new.batch_id, row),
         amount=order.amount_usdc,
     )
+
+
+async def _stored(bank: Bank, payer: UUID, order: TransferRow) -> TransferRow:
+    """Return a row as it is stored: its note sealed, and its hash that of earlier releases if it has no new field."""
+    note = await note_of(bank, payer, order)
+    plain = msgspec.structs.replace(
+        order, idempotency_key=None, hold_id=order.hold_id or UNSET, external_id=UNSET, metadata=UNSET
+    )
+    return plain if note is None else StoredTransfer(**msgspec.structs.asdict(plain), attached=note, customer_id=payer)
 
 
 async def _find_other_payers(caller: Caller, bank: Bank, rows: Sequence[ReadRow]) -> dict[int, RowProblem]:
@@ -117,7 +132,7 @@ async def insert_batch(caller: Caller, bank: Bank, new: NewBatch, rows: Sequence
 
 async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> list[RowResult]:
     """Carry out rows of a batch, each by itself, and return their results."""
-    results, left = await _results_of_made(bank, batch, rows)
+    results, left = await results_of_made(bank, batch.customer_id, batch.request_id, rows)
     commands: dict[int, Command] = {}
     answers: dict[int, Answer | BillfoldError] = {}
     for row, made in zip(left, await _commands_of(bank, batch, left), strict=True):
@@ -145,7 +160,7 @@ async def _find_answer(bank: Bank, batch: Batch, row: BatchRow) -> Answer | Bill
     assert row.object_id is not None
     caller = await _caller_of(bank, batch)
     try:
-        payer, _ = await caller.pocket(bank, _order_of(row).from_pocket_id)
+        payer, _ = await caller.pocket(bank, order_of(row).from_pocket_id)
     except NotFound:
         return None
     key = command_id(caller.key_owner, row.object_id)
@@ -158,11 +173,11 @@ async def _find_answer(bank: Bank, batch: Batch, row: BatchRow) -> Answer | Bill
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
     """Carry out the rows in one command, all or none; return their results, and the code if they were refused."""
     key_owner, parts = f"partner:{batch.partner_id}", list[Command]()
-    payer, _ = await (await _caller_of(bank, batch)).pocket(bank, _order_of(rows[0]).from_pocket_id)
+    payer, _ = await (await _caller_of(bank, batch)).pocket(bank, order_of(rows[0]).from_pocket_id)
     if await carry_out.was_submitted(bank, payer, key_owner, batch):
         command = carry_out.list_of((), key_owner, batch, payer)
         return carry_out.results_of_all(rows, await carry_out.submit_all_or_none(bank, rows, command))
-    results, left = await _results_of_made(bank, batch, rows)
+    results, left = await results_of_made(bank, batch.customer_id, batch.request_id, rows)
     problems = {each.number: each.problem for each in results if each.problem is not None}
     for row, made in zip(left, await _commands_of(bank, batch, left), strict=True):
         if isinstance(made, Command):
@@ -181,11 +196,11 @@ def _rejection_in(answer: Answer) -> RowProblem | None:
     return RowProblem(code=code, detail=detail)
 
 
-async def _results_of_made(
-    bank: Bank, batch: Batch, rows: Sequence[BatchRow]
+async def results_of_made(
+    bank: Bank, customer_id: UUID, batch_id: UUID, rows: Sequence[BatchRow]
 ) -> tuple[list[RowResult], list[BatchRow]]:
     """Return the results of rows whose key has made a transfer in another batch, and the other rows."""
-    made = await store.find_made(bank.pool, batch, [row.object_id for row in rows])
+    made = await store.find_made(bank.pool, customer_id, batch_id, [row.object_id for row in rows])
     results = []
     for row in rows:
         if row.object_id in made:
@@ -195,8 +210,12 @@ async def _results_of_made(
 
 
 async def _commands_of(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> list[Command | BillfoldError]:
+    return await commands_of(await _caller_of(bank, batch), bank, rows)
+
+
+async def commands_of(caller: Caller, bank: Bank, rows: Sequence[BatchRow]) -> list[Command | BillfoldError]:
     """Return the commands of rows, as the operation for a single transfer makes them, or why it refuses them."""
-    caller, peers = await _caller_of(bank, batch), PeerLookup(bank.pool)
+    peers = PeerLookup(bank.pool)
     found = await asyncio.gather(*(_command_of(caller, bank, peers, row) for row in rows), return_exceptions=True)
     for each in found:
         if isinstance(each, BaseException) and not isinstance(each, Refused | NotFound | InvalidInput):
@@ -205,12 +224,18 @@ async def _commands_of(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> li
 
 
 async def _command_of(caller: Caller, bank: Bank, peers: PeerLookup, row: BatchRow) -> Command:
-    order = _order_of(row)
+    order = order_of(row)
     assert row.object_id is not None
     assert row.content_hash is not None
     caller = msgspec.structs.replace(caller, key=row.object_id, fingerprint=row.content_hash)
+    command = await _unnoted(caller, bank, peers, order=order, transfer_id=row.object_id)
+    note = None if order.attached is UNSET else order.attached
+    return command if note is None else msgspec.structs.replace(command, attached=note, noted=row.object_id)
+
+
+async def _unnoted(caller: Caller, bank: Bank, peers: PeerLookup, *, order: TransferRow, transfer_id: UUID) -> Command:
     if order.type == "WIRE":
-        return await _wire(caller, bank, order, row.object_id)
+        return await _wire(caller, bank, order, transfer_id)
     data, on_us = ordered(
         CreateTransfer(
             type=order.type,
@@ -218,19 +243,21 @@ async def _command_of(caller: Caller, bank: Bank, peers: PeerLookup, row: BatchR
             to_account=AccountRef(id=order.to_pocket_id) if order.to_pocket_id else None,
             counterparty_id=order.counterparty_id,
             amount_usdc=order.amount_usdc,
-            transfer_id=row.object_id,
+            transfer_id=transfer_id,
             description=order.description,
             end_to_end_identification=order.end_to_end_identification,
             source=order.source,
             target=order.target,
+            hold_id=order.hold_id or UNSET,
         )
     )
     return await transfer_command(caller, bank, data, peers=peers, order=on_us)
 
 
-def _order_of(row: BatchRow) -> TransferRow:
+def order_of(row: BatchRow) -> StoredTransfer:
+    """Return what a row orders."""
     assert row.content is not None
-    return msgspec.json.decode(row.content, type=TransferRow)
+    return msgspec.json.decode(row.content, type=StoredTransfer)
 
 
 async def _wire(caller: Caller, bank: Bank, order: TransferRow, wire_id: UUID) -> Command:
@@ -244,7 +271,7 @@ async def _wire(caller: Caller, bank: Bank, order: TransferRow, wire_id: UUID) -
         wire_instructions=order.wire_instructions,
         end_to_end_identification=order.end_to_end_identification,
         wire_id=wire_id,
-        hold_id=UNSET,
+        hold_id=order.hold_id or UNSET,
     )
     return await wire_command(caller, bank, owner, pocket_id=pocket_id, data=data)
 

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Annotated, get_args
 from uuid import UUID
 
+import msgspec
+
 from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.rules import MAY_CONFIRM
 from billfold.approvals.schemas import DecideTransferRequest
@@ -13,9 +15,10 @@ from billfold.approvals.store.reviews import list_other_members, load_reviews, o
 from billfold.approvals.transfer_orders import unique_reviewers
 from billfold.approvals.transfer_preview import render_approval
 from billfold.approvals.transfer_requests_routes import CREATIONS_PER_SECOND
-from billfold.batches import counterparties, members, partners, rows
+from billfold.batches import members, new_objects, partners, rows
+from billfold.batches.forms import format_for
 from billfold.batches.members import NewBatch
-from billfold.batches.preview import preview
+from billfold.batches.preview import preview, preview_of_partner
 from billfold.batches.schemas import (
     BatchPreview,
     CreateBatch,
@@ -27,12 +30,12 @@ from billfold.batches.schemas import (
     render_row,
 )
 from billfold.batches.store import BATCHES, PARTNER_BATCHES, ROWS, list_first
-from billfold.batches.types import Batch, RowState
+from billfold.batches.types import Batch, BatchKind, BatchStatus, RowState
 from billfold.data_keys.keys import DataKeys
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
-from billfold.http.parameters import Order, OrderedQuery, Query, page_of, texts_among
+from billfold.http.parameters import Order, OrderedQuery, Query, Since, Until, page_of, texts_among
 from billfold.http.schemas import CursorList, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -54,13 +57,23 @@ class RowsQuery(OrderedQuery, frozen=True):
     states: Annotated[list[str] | None, texts_among("state", frozenset(get_args(RowState)))] = None
 
 
+class BatchFilters(msgspec.Struct, frozen=True, kw_only=True):
+    """Filter of batches; None does not filter."""
+
+    kind: Annotated[list[str] | None, texts_among("kind[]", frozenset(get_args(BatchKind)))] = None
+    status: Annotated[list[str] | None, texts_among("status[]", frozenset(get_args(BatchStatus)))] = None
+    time_created_from: Since = None
+    time_created_to: Until = None
+
+
 @post(_ALL, SIGNED, _CREATES, moves_money=True, refuses=("customer-not-open", "approval-impossible", "rate-limited"))
 async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: CreateBatch) -> ShownBatch:
     """Create batch.
 
-    Up to 1,000 transfers, or counterparties, in one request. In the mode ATOMIC one row that is wrong refuses the
-    request, and one that the bank cannot carry out stops all; in the mode INDEPENDENT such a row fails alone. The rows
-    are carried out afterwards. In the Customer API the batch is approved as one, by the strictest rule of its rows.
+    Up to 1,000 transfers, counterparties or Pockets in one request. In the mode ATOMIC one row that is wrong refuses
+    the request, and one that the bank cannot carry out stops all; in the mode INDEPENDENT such a row fails alone. The
+    rows are carried out afterwards. In the Customer API the batch is approved as one, by the strictest rule of its
+    rows.
 
     The `idempotency_key` of a row is yours: a row with the same key in a later batch returns the first result.
     """
@@ -68,7 +81,7 @@ async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: Create
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfers")
     new = _new_batch(caller, bank, data)
     if isinstance(caller, Caller):
-        create = partners.create_batch if data.kind == "TRANSFERS" else counterparties.create_batch
+        create = partners.create_batch if data.kind == "TRANSFERS" else new_objects.create_batch
         return render_batch(await create(caller, bank, new), None)
     access = caller.access
     counted = command_id(f"client:{access.client_id}", str(access.user_id))
@@ -78,22 +91,28 @@ async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: Create
     by, customer = await principal_of(caller, bank), await caller.customer(bank)
     if data.kind == "TRANSFERS":
         return await _shown(bank, await members.request_batch(bank, by, customer, new))
-    return await _shown(bank, await counterparties.request_batch(caller, bank, by, customer, new))
+    return await _shown(bank, await new_objects.request_batch(caller, bank, by, customer, new))
 
 
-@post(f"{_ALL}preview/", WRITES, status=200, refuses=("customer-not-open", "approval-impossible"))
-async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -> BatchPreview:
+@post(f"{_ALL}preview/", SIGNED, WRITES, status=200, refuses=("customer-not-open", "approval-impossible"))
+async def preview_batch(caller: Caller | CustomerCaller, bank: Bank, data: CreateBatch) -> BatchPreview:
     """Preview batch.
 
     Returns the effect of a batch if it were carried out now, what is wrong with its rows, and the approval that it
-    needs. The body is that of the request. Nothing is written, and prices change until it is carried out.
+    needs; a partner's needs none. The body is that of the request. Nothing is written, and prices change until it is
+    carried out.
     """
-    new, by, customer = _new_batch(member, bank, data), await principal_of(member, bank), await member.customer(bank)
-    if data.kind == "TRANSFERS":
-        found = await preview(bank, by, customer, new)
+    new = _new_batch(caller, bank, data)
+    by = None if isinstance(caller, Caller) else await principal_of(caller, bank)
+    if data.kind != "TRANSFERS":
+        found = await new_objects.preview(caller, bank, by, new)
+    elif isinstance(caller, Caller):
+        found = await preview_of_partner(caller, bank, new)
     else:
-        found = await counterparties.preview(member, bank, by, new)
-    others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
+        assert by is not None
+        found = await preview(bank, by, await caller.customer(bank), new)
+    others = [] if by is None else await list_other_members(bank.pool, by.customer_id, than=())
+    others = open_addresses(bank.vault, others)
     return BatchPreview(
         rows=len(new.rows),
         amount=usd(found.amount),
@@ -108,21 +127,27 @@ async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -
 def _new_batch(caller: Call, bank: Bank, data: CreateBatch) -> NewBatch:
     if (data.rows is None) == (data.csv is None):
         raise InvalidInput.at("body", "rows", msg="exactly one of rows and csv")
+    if data.kind == "POCKETS" and isinstance(caller, CustomerCaller) and not caller.may("pockets.write"):
+        raise Refused("forbidden", "A batch of Pockets needs pockets.write, as a single one.")
     types = partners.TYPES if isinstance(caller, Caller) else members.TYPES
-    form = rows.transfer_format(types) if data.kind == "TRANSFERS" else counterparties.format_for(caller)
+    form = rows.transfer_format(types) if data.kind == "TRANSFERS" else format_for(caller, data.kind)
     sent = rows.read_csv(data.csv, form) if data.csv is not None else rows.read_rows(data.rows or (), form)
     key, reviewers = caller.new_resource_id(bank.seed), unique_reviewers(data.reviewers)
     return NewBatch(key, data.kind, data.mode, sent, reviewers, caller.fingerprint)
 
 
 @get(_ALL, SIGNED, READS)
-async def list_batches(caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery) -> CursorList[ShownBatch]:
+async def list_batches(
+    caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery, filters: BatchFilters
+) -> CursorList[ShownBatch]:
     """List batches.
 
     Newest first.
     """
     kind, owner = _kind_of(caller)
-    page = await wanted.read(bank, kind.listed, owner, caller.now, scope=f"batches:{caller.key_owner}", filters=owner)
+    values = msgspec.structs.astuple(filters)
+    scope = f"batches:{caller.key_owner}"
+    page = await wanted.read(bank, kind.listed, owner, caller.now, *values, scope=scope, filters=(owner, *values))
     return page_of(page, await _shown_all(bank, page.items))
 
 

@@ -79,7 +79,7 @@ def _line(number: int, line: str, separator: str) -> Line:
 def read_csv(text: str, form: RowFormat) -> list[ReadRow]:
     """Read a CSV whose first line names the fields. Raises InvalidInput at body.csv for what concerns all rows."""
     header, *lines = read_lines(text)
-    names = [cell.lower() for cell in header.cells]
+    names = [_column(cell) for cell in header.cells]
     wrong = [
         FieldError(("body", "csv"), f"line {header.number}, column {nth}: {why}", "value_error")
         for nth, name in enumerate(names, 1)
@@ -94,8 +94,14 @@ def read_csv(text: str, form: RowFormat) -> list[ReadRow]:
     )
 
 
+def _column(cell: str) -> str:
+    """Return the name of a column: metadata.KEY for a text of the metadata, whose key is kept as it is."""
+    name, dot, key = cell.partition(".")
+    return name.lower() + dot + key
+
+
 def _objection_to(name: str, before: Sequence[str], columns: Sequence[str]) -> str | None:
-    if name not in columns:
+    if name not in columns and not (name.startswith("metadata.") and "metadata" in columns):
         return f"{name[:50]!r} is not a column. Columns are {', '.join(columns)}"
     return f"{name} is named twice" if name in before else None
 
@@ -104,7 +110,9 @@ def _values(line: Line, names: Sequence[str]) -> tuple[dict[str, Any], str | Non
     """Return the fields of a line, without its empty cells, and what is wrong with the line as one."""
     if line.wrong is None and len(line.cells) > len(names):
         return {}, f"has {len(line.cells)} cells, the first line {len(names)}"
-    return {name: cell_value(name, cell) for name, cell in zip(names, line.cells, strict=False) if cell}, line.wrong
+    filled = {name: cell_value(name, cell) for name, cell in zip(names, line.cells, strict=False) if cell}
+    metadata = {name.partition(".")[2]: filled.pop(name) for name in list(filled) if name.startswith("metadata.")}
+    return (filled | {"metadata": metadata} if metadata else filled), line.wrong
 
 
 def cell_value(name: str, cell: str) -> str | int:

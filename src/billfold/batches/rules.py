@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from billfold.accounts.pockets.commands import OpenPocket
 from billfold.approvals.types import ApprovalRequirement
 from billfold.batches.commands import CommandList, ReportBatch
 from billfold.events import kinds
@@ -31,13 +32,16 @@ def carry_out_all(books: Books, cmd: CommandList, ctx: Context) -> Outcome:
     """
     savepoints: list[tuple[Book, Savepoint | None]] = []
     refused: list[dict[str, Any]] = []
-    changed: list[dict[str, Any]] = []
+    made: dict[str, list[dict[str, Any]]] = {"counterparties": [], "pockets": []}
     try:
         for part in cmd.parts:
             own = {each: book_of(books, each) for each in part.customers}
             savepoints += [(book, book.savepoint()) for book in own.values()]
             try:
-                changed += _carry_out(part, own, ctx).get("counterparties", ())
+                outcome = _carry_out(part, own, ctx)
+                made["counterparties"] += outcome.get("counterparties", ())
+                if isinstance(part, OpenPocket):
+                    made["pockets"].append({"pocket_id": outcome["pocket_id"]})
             except (Refused, NotFound) as refusal:
                 for book in own.values():
                     book.undo()
@@ -50,7 +54,7 @@ def carry_out_all(books: Books, cmd: CommandList, ctx: Context) -> Outcome:
         _undo_all(savepoints)
         detail = f"{len(refused)} of {len(cmd.parts)} rows cannot be carried out, so none was."
         raise Refused(BATCH_REFUSED, detail, parts=refused)
-    return {"parts": len(cmd.parts), **({"counterparties": changed} if changed else {})}
+    return {"parts": len(cmd.parts), **{name: each for name, each in made.items() if each}}
 
 
 def _carry_out(part: Command, own: Books, ctx: Context) -> Outcome:

@@ -6,9 +6,12 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
 from billfold.accounts.counterparties.store import open_order
 from billfold.accounts.counterparties.types import format_name
+from billfold.accounts.holds.schemas import named
+from billfold.accounts.notes.store import open_note
 from billfold.approvals.schemas import DualAuthUser, Review, Reviewers, render_person, render_shared, shown_counterparty
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, decode_content
@@ -23,11 +26,13 @@ from billfold.batches.types import (
     BatchStatus,
     CounterpartyType,
     NewCounterparty,
+    NewPocket,
     RowProblem,
     RowState,
     RowType,
     TransferRow,
 )
+from billfold.bills.rules.strategies import strategy_for_weeks
 from billfold.data_keys.keys import DataKey, PartyField
 from billfold.http.schemas import Amount, usd
 
@@ -39,7 +44,7 @@ def _fields(row: type[msgspec.Struct]) -> str:
 
 
 class CreateBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The transfers or counterparties, as `rows` or as `csv`, carried out all or none, or each by itself.
+    """The transfers, counterparties or Pockets, as `rows` or as `csv`, carried out all or none, or each by itself.
 
     In the Customer API the reviewers may be named, as for a transfer request.
     """
@@ -53,7 +58,7 @@ class CreateBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
                 min_length=1,
                 max_length=ROWS_MAX,
                 description=f"Objects with the fields {_fields(TransferRow)}; of COUNTERPARTIES "
-                f"{_fields(NewCounterparty)}.",
+                f"{_fields(NewCounterparty)}; of POCKETS {_fields(NewPocket)}.",
             ),
         ]
         | None
@@ -114,13 +119,21 @@ class ShownBatch(msgspec.Struct, kw_only=True):
     object_type: Literal["Batch"] = "Batch"
 
 
+class ShownNewPocket(msgspec.Struct, kw_only=True):
+    """A Pocket that a row opens: its name and strategies."""
+
+    pocket_name: str
+    deposit_strategy_id: str
+    reinvestment_strategy_id: str | None
+
+
 class ShownBatchRow(msgspec.Struct, kw_only=True):
     """A row: what it orders, null if it could not be read, and its result.
 
     `transfer_id` is the id of the transfer or wire, and in the Customer API of the transfer request. `problem` says why
     the row was not carried out. `wire_instructions` are shown to members, who approve them. Of a counterparty
     `counterparty` is what it adds, with its `counterparty_type` in place of `type`, and `counterparty_id` its id once
-    it is added.
+    it is added; of a Pocket `pocket`, and `pocket_id` once it is open.
     """
 
     number: int
@@ -139,6 +152,11 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     wire_instructions: str | None
     problem: RowProblem | None
     counterparty: dict[str, Any] | None = None
+    hold_id: UUID | None = None
+    external_id: str | None = None
+    metadata: dict[str, str] = {}
+    pocket: ShownNewPocket | None = None
+    pocket_id: UUID | None = None
     object_type: Literal["BatchRow"] = "BatchRow"
 
 
@@ -189,16 +207,22 @@ def _approval(batch: Batch, state: ReviewState) -> BatchApproval:
     )
 
 
+_OPTIONAL = ("hold_id", "external_id", "metadata", "pocket", "pocket_id")
+
+
 def render_row(row: BatchRow, batch: Batch, data_key: DataKey | None) -> ShownBatchRow:
     """Return a row for display. The key is that of the customer whose members requested it, or whom it concerns."""
     order: Mapping[str, Any] = {}
     of_partner, of_transfers = batch.partner_id is not None, batch.kind == "TRANSFERS"
     if row.content is not None:
         order = msgspec.json.decode(row.content) if of_partner else {}
+        attached = order.get("attached") or {}
         if not of_transfers:
-            order = _counterparty_in(row, data_key)
+            order = (_pocket_in if batch.kind == "POCKETS" else _counterparty_in)(row, data_key)
         elif not of_partner:
             order = _order_in(row.content, data_key)
+        else:
+            order |= open_note(data_key, attached)
     names = ("type", "counterparty_type", "from_pocket_id", "to_pocket_id", "counterparty_id", "counterparty_name")
     texts = ("description", "end_to_end_identification")
     instructions = None if of_partner else order.get("wire_instructions")
@@ -211,6 +235,7 @@ def render_row(row: BatchRow, batch: Batch, data_key: DataKey | None) -> ShownBa
             "state": row.state,
             "transfer_id": row.object_id if row.state == "COMPLETED" and of_transfers else None,
             "counterparty": order.get("counterparty"),
+            **{name: order[name] for name in _OPTIONAL if order.get(name)},
             "amount": None if not row.amount else msgspec.to_builtins(usd(row.amount)),
             "problem": row.problem,
         },
@@ -219,9 +244,12 @@ def render_row(row: BatchRow, batch: Batch, data_key: DataKey | None) -> ShownBa
 
 
 def payee_in(row: BatchRow, kind: str, data_key: DataKey | None) -> str | None:
-    """Return the name of the payee of a member's row; None if it pays a Pocket or could not be read."""
+    """Return the name of the payee, or new Pocket, of a member's row; None if it pays a Pocket or cannot be read."""
     if row.content is None:
         return None
+    if kind == "POCKETS":
+        opened: str = msgspec.json.decode(row.content)["name"]
+        return opened
     order = _counterparty_in(row, data_key) if kind == "COUNTERPARTIES" else _order_in(row.content, data_key)
     name: str | None = order["counterparty_name"]
     return name
@@ -237,7 +265,24 @@ def _counterparty_in(row: BatchRow, data_key: DataKey | None) -> dict[str, Any]:
         "counterparty_type": added["type"],
         "counterparty_name": format_name(added["counterparty_name"]),
         "counterparty_id": row.object_id if row.state == "COMPLETED" else None,
+        **open_note(data_key, added.get("attached") or {}),
         "counterparty": {name: added[name] for name in names if added.get(name) is not None},
+    }
+
+
+def _pocket_in(row: BatchRow, data_key: DataKey | None) -> dict[str, Any]:
+    """Return the fields of a row that opens a Pocket."""
+    assert row.content is not None
+    opened = msgspec.json.decode(row.content)
+    deposit, reinvestment = opened["deposit_weeks"], opened["reinvestment_weeks"]
+    return {
+        "pocket": {
+            "pocket_name": opened["name"],
+            "deposit_strategy_id": strategy_for_weeks(deposit).id,
+            "reinvestment_strategy_id": None if reinvestment is None else strategy_for_weeks(reinvestment).id,
+        },
+        "pocket_id": row.object_id if row.state == "COMPLETED" else None,
+        **open_note(data_key, opened.get("attached") or {}),
     }
 
 
@@ -255,5 +300,7 @@ def _order_in(text: str, data_key: DataKey | None) -> dict[str, Any]:
         "counterparty_name": name,
         "description": getattr(order, "description", None),
         "end_to_end_identification": getattr(order, "end_to_end_identification", None),
+        "hold_id": named(getattr(order, "hold_id", UNSET)),
+        **({} if content.attached is UNSET else open_note(data_key, msgspec.to_builtins(content.attached))),
         "wire_instructions": content.instructions and PartyField.TEXT.open(data_key, content.instructions),
     }

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
+from billfold.accounts.notes.store import created_between
 from billfold.approvals.rules import MAY_APPROVE, text_of
 from billfold.approvals.store.requests import RequestKind
 from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH, Batch, BatchRow, RowProblem, RowResult
@@ -25,12 +26,18 @@ SELECT q.*, CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED'
 """
 
 
+_FILTERS = f"""($3::text[] IS NULL OR q.kind = ANY($3)) AND ($4::text[] IS NULL OR
+       CASE WHEN q.status_now <> 'APPROVED' THEN q.status_now WHEN q.finished_at IS NULL THEN 'PROCESSING'
+            WHEN q.refused IS NULL THEN 'COMPLETED' ELSE 'FAILED' END = ANY($4))
+   AND {created_between(5, "q.")}"""
+
+
 def _kind(partner: str) -> RequestKind[Batch]:
     return RequestKind(
         table="batch",
         row=Batch,
         select=_SELECT.format(partner=partner),
-        filters="true",
+        filters=_FILTERS,
         needs=MAY_APPROVE,
         expiry_job=EXPIRE_BATCH,
         approval_job=RUN_BATCH,
@@ -131,10 +138,10 @@ async def record_results(conn: Db, batch: Batch, results: Sequence[RowResult]) -
 
 
 async def find_made(
-    conn: Db, batch: Batch, object_ids: Sequence[UUID | None]
+    conn: Db, customer_id: UUID, batch_id: UUID, object_ids: Sequence[UUID | None]
 ) -> dict[UUID | None, tuple[bytes, RowProblem | None]]:
     """Return which of these transfers rows of other batches have decided: the hash of the content, and the problem."""
-    rows = await conn.fetch(_MADE, batch.customer_id, batch.request_id, object_ids)
+    rows = await conn.fetch(_MADE, customer_id, batch_id, object_ids)
     return {key: (content_hash, _problem_in(problem)) for key, content_hash, problem in rows}
 
 

@@ -5,15 +5,18 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from billfold.accounts.notes.schemas import ExternalId, Metadata
 from billfold.approvals.transfer_orders import Description, Instructions, Reference
 from billfold.approvals.types import ApprovalRequirement, StoredRequest
+from billfold.ledger.book.notes import Note
 from billfold.payments.on_us.schemas import Cents, Endpoint
 
 ROWS_MAX: Final = 1000
 ROWS_PER_PART: Final = 50
 """Rows of one batch that are carried out, or audited, together; other work comes before the next."""
-BatchKind = Literal["TRANSFERS", "COUNTERPARTIES"]
+BatchKind = Literal["TRANSFERS", "COUNTERPARTIES", "POCKETS"]
 BatchMode = Literal["ATOMIC", "INDEPENDENT"]
 RowState = Literal["WAITING", "COMPLETED", "FAILED"]
 RowType = Literal[
@@ -40,7 +43,18 @@ class TransferRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     wire_instructions: Instructions | None = None
     source: Endpoint | None = None
     target: Endpoint | None = None
+    # Left out of the content of rows without them, whose hash must stay that of earlier releases.
+    hold_id: UUID | UnsetType | None = UNSET
+    external_id: ExternalId | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
     idempotency_key: RowKey | None = None
+
+
+class StoredTransfer(TransferRow, frozen=True, kw_only=True):
+    """A transfer of a partner's batch as stored: its note is sealed, with the key of the customer that pays."""
+
+    attached: Note | UnsetType = UNSET
+    customer_id: UUID | UnsetType = UNSET
 
 
 _TEXTS = (
@@ -52,6 +66,8 @@ _FIELDS: list[tuple[str, Any, Any]] = [
     ("customer_id", UUID | None, None),
     *((name, str | None, None) for name in _TEXTS.split()),
     ("verification", Literal["incoming_wire", "micro_deposits", "unverified"] | None, None),
+    ("external_id", str | None, None),
+    ("metadata", dict[str, str] | None, None),
     ("idempotency_key", RowKey | None, None),
 ]
 NewCounterparty: Any = msgspec.defstruct(
@@ -61,6 +77,20 @@ NewCounterparty: Any = msgspec.defstruct(
 
 `customer_id` is of the Partner API. `verification` is one that needs no document.
 """
+
+
+class NewPocket(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A Pocket of a batch: the fields of a single one. `customer_id` is of the Partner API."""
+
+    customer_id: UUID | None = None
+    pocket_name: str
+    deposit_strategy_id: str | None = None
+    reinvestment_strategy_id: str | UnsetType | None = UNSET
+    trading_strategy_id: str | None = None
+    pocket_configuration_id: str | None = None
+    external_id: str | None = None
+    metadata: dict[str, str] | None = None
+    idempotency_key: RowKey | None = None
 
 
 class RowProblem(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +107,7 @@ REUSED: Final = RowProblem(
 
 
 class ReadRow(NamedTuple):
-    """A row as it was sent, `number` from 1: its `TransferRow` or `NewCounterparty`, or why it cannot be read.
+    """A row as it was sent, `number` from 1: its `TransferRow`, `NewCounterparty` or `NewPocket`, or its problems.
 
     `place` names it in messages.
     """
@@ -136,7 +166,7 @@ class BatchRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> UUID | None:
-        """The customer whose counterparty it adds; None for a transfer."""
+        """The customer whose key its content is sealed with, if it names one."""
         return None if self.content is None else msgspec.json.decode(self.content, type=_Owned).customer_id
 
 

@@ -11,7 +11,7 @@ from billfold.approvals import authorization_requests
 from billfold.approvals.store.approval_rules import update
 from billfold.approvals.store.requests import expire
 from billfold.audit.record import audited
-from billfold.batches import carry_out, counterparties, partners, store
+from billfold.batches import carry_out, new_objects, partners, store
 from billfold.batches.commands import ReportBatch
 from billfold.batches.store import BATCHES, PARTNER_BATCHES
 from billfold.batches.types import ROWS_MAX, ROWS_PER_PART, RUN_BATCH, Batch
@@ -57,8 +57,8 @@ async def _find(bank: Bank, job: ScheduledJob) -> Batch | None:
 async def _run_part(bank: Bank, batch: Batch) -> bool:
     """Carry out the next rows and record their results; return whether rows are left."""
     rows_of: Any = carry_out if batch.partner_id is None else partners
-    if batch.kind == "COUNTERPARTIES":
-        rows_of = counterparties
+    if batch.kind != "TRANSFERS":
+        rows_of = new_objects
     limit = ROWS_MAX if batch.mode == "ATOMIC" else ROWS_PER_PART
     rows = await store.list_waiting(bank.pool, batch.customer_id, batch.request_id, limit=limit)
     refused = None

@@ -278,7 +278,7 @@ class Api:
         self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
     ) -> tuple[HttpResponse | StreamedResponse, Headers]:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
-        if operation.moves_money and request.prefers_preview:  # its key is left for the request that moves money
+        if operation.previews and request.prefers_preview:  # its key is left for the request itself
             identity = replace(identity, admission=replace(identity.admission, key=None, claims=False))
         admission = await self._admit(operation, identity, wall)
         headers = response_headers(operation, admission, wall)

@@ -129,6 +129,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         """The kinds of its references."""
         return self.reference_kinds
 
+    @property
+    def noting(self) -> tuple["Command", ...]:
+        """The commands that attach a note: itself, or its parts."""
+        return () if self.attached is None else (self,)
+
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Return the class names that its rows have in the database."""
@@ -136,10 +141,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     def decide(self, books: Books, ctx: Context) -> Outcome:
         """Apply the rule to these books, and attach the note to its object. Refuses: preview-outdated."""
-        draft = book_of(books, self.customers[0]).draft if self.expected is not None else None
-        before = {} if draft is None else draft.lengths()
+        book = book_of(books, self.customers[0]) if self.expected is not None else None
+        before = {} if book is None else book.draft.lengths()
         outcome = type(self).rule(books, self, ctx)
-        if draft is not None and effect_of(draft, before, outcome) != self.expected:
+        if book is not None and effect_of(book.draft, before, outcome, self.bound(book)) != self.expected:
             raise Refused(
                 "preview-outdated", "The preview is older than a minute, or the request would now do something else."
             )
@@ -147,6 +152,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
             kind, name = self.notes_on
             attach_note(book_of(books, self.customers[0]), kind, UUID(outcome[name]), note=self.attached, ctx=ctx)
         return outcome
+
+    def bound(self, book: Book) -> tuple[str, ...]:  # noqa: ARG002 - of those that bind nothing
+        """Return what must not change after a preview, besides the effect on the books of the first customer."""
+        return ()
 
     def decided(self, outcome: Outcome) -> Sequence[tuple["Command", Outcome]]:
         """Return the commands that this one stands for, with what audit entries show of their outcomes."""

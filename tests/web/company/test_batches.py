@@ -181,8 +181,25 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     await world.later(seconds=1)
     await approver.go(f"{here}?state=COMPLETED")
     assert "3 added" in approver.text
+    await check_results(customer_desk, approver, here)
+    await check_opened(customer_desk, maker, world)
+
+
+async def check_results(customer_desk, approver, here):
+    """Check the file of results of imported payees."""
     await approver.go(f"{here}/results.csv")
     assert approver.page.text.splitlines()[1].startswith("1,Acme Cleaning,ach,,COMPLETED,")
     await confirm_deposits(maker)
     viewer = await console(customer_desk, role="VIEWER")
     assert (await viewer.go(f"{maker.home}/counterparties/verify")).status_code == 403
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
+
+
+async def check_opened(customer_desk, maker, world):
+    """Check the page of a batch that has opened a Pocket."""
+    rent = {"pocket_name": "Rent", "trading_strategy_id": "UST-4W"}
+    opened = await customer_desk.post(BATCHES, {"kind": "POCKETS", "mode": "ATOMIC", "rows": [rent]})
+    await world.later(seconds=1)
+    await maker.go(f"{maker.home}/batches/{opened['id']}")
+    for shown in ("1 Pocket", "1 opened", "Rent", "4-week bills"):
+        assert shown in maker.text

@@ -189,9 +189,9 @@ async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
     return counterparty_id
 
 
-def command_content(order: AddCounterparty) -> dict[str, Any]:
-    """Return the content to link, ready for JSON, without the caller."""
-    own = set(AddCounterparty.__struct_fields__) - set(Command.__struct_fields__)
+def command_content(order: Command) -> dict[str, Any]:
+    """Return the content to link, or to open, ready for JSON, without the caller."""
+    own = set(order.__struct_fields__) - set(Command.__struct_fields__)
     fields: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
     return fields if order.attached is None else {**fields, "attached": msgspec.to_builtins(order.attached)}
 

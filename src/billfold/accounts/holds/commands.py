@@ -8,6 +8,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.accounts.pockets.commands import Hold
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import AuditedAction, Command, Reference
 
 EXPIRY_JOB: Final = "hold.expiry"
@@ -88,3 +89,9 @@ class Payment(Command, frozen=True, kw_only=True):
     @override
     def reads(self) -> tuple[Reference, ...]:
         return self.reference_kinds if self.hold_id is None else (*self.reference_kinds, Reference.HOLD)
+
+    @override
+    def bound(self, book: Book) -> tuple[str, ...]:
+        """Return the fingerprint of the payee: whether and where it may be paid."""
+        proofs = (getattr(book.referenced.get(each), "proof", None) for each in self.references)
+        return tuple(each for each in proofs if each is not None)

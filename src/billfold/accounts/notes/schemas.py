@@ -55,6 +55,20 @@ class NoteQuery(msgspec.Struct, frozen=True, kw_only=True):
         return self.external_id
 
 
+class SpanFilters(msgspec.Struct, frozen=True, kw_only=True):
+    """Filter by time and amount; None does not filter."""
+
+    time_created_from: Since = None
+    time_created_to: Until = None
+    amount_from: CentsQuery = None
+    amount_to: CentsQuery = None
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """The filters, in their order."""
+        return (self.time_created_from, self.time_created_to, self.amount_from, self.amount_to)
+
+
 class PaymentFilters(NoteQuery, frozen=True, kw_only=True):
     """Filter of payments; None does not filter."""
 

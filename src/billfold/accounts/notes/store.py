@@ -52,11 +52,16 @@ def created_between(first: int, alias: str = "") -> str:
     return _BETWEEN.format(alias=alias, first=first, second=first + 1)
 
 
+def amount_between(first: int, alias: str = "") -> str:
+    """Return the SQL condition on the amount of a row: from the parameter `first` to the next one, None for any."""
+    low, high = f"${first}", f"${first + 1}"
+    return f"({low}::bigint IS NULL OR {alias}amount >= {low}) AND ({high}::bigint IS NULL OR {alias}amount <= {high})"
+
+
 def payment_filters(table: str, key: str, first: int) -> str:
     """Return the SQL condition of `PaymentFilters.values` and the terms of a note, parameters from `first` on."""
-    low, high, payee, terms = range(first + 2, first + 6)
-    return f"""{created_between(first, f"{table}.")}
-   AND (${low}::bigint IS NULL OR {table}.amount >= ${low}) AND (${high}::bigint IS NULL OR {table}.amount <= ${high})
+    payee, terms = range(first + 4, first + 6)
+    return f"""{created_between(first, f"{table}.")} AND {amount_between(first + 2, f"{table}.")}
    AND (${payee}::uuid IS NULL OR {table}.counterparty_id = ${payee})
    AND {has_terms(table, key, terms)}"""
 

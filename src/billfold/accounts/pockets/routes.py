@@ -63,24 +63,27 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
     It opens with its first portal. Money that arrives there is invested in T-bills at once.
     """
     owner = await caller.owner(bank, customer_id)
+    answer = await bank.engine.submit(await open_pocket_command(caller, bank, owner, data=data))
+    row = await store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
+    return (await _show(bank, [row], [render_pocket(row, bank, caller.now)]))[0]
+
+
+async def open_pocket_command(caller: Call, bank: Bank, owner: UUID, *, data: CreateOwnPocket) -> commands.OpenPocket:
+    """Return the command that opens a Pocket of a customer. Raises InvalidInput."""
     deposit, reinvestment = requests.resolve_strategies(
         data.deposit_strategy_id,
         data.reinvestment_strategy_id,
         pocket_configuration_id=data.pocket_configuration_id if isinstance(data, CreatePocket) else None,
         trading_strategy_id=data.trading_strategy_id,
     )
-    answer = await bank.engine.submit(
-        commands.OpenPocket(
-            **caller.command_fields(owner),
-            **await note_fields(bank, owner, "pocket", data),
-            partner_id=caller.partner_id,
-            name=data.pocket_name,
-            deposit_weeks=deposit,
-            reinvestment_weeks=reinvestment,
-        )
+    return commands.OpenPocket(
+        **caller.command_fields(owner),
+        **await note_fields(bank, owner, "pocket", data),
+        partner_id=caller.partner_id,
+        name=data.pocket_name,
+        deposit_weeks=deposit,
+        reinvestment_weeks=reinvestment,
     )
-    row = await store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
-    return (await _show(bank, [row], [render_pocket(row, bank, caller.now)]))[0]
 
 
 @get("/api/v2/customers/{customer_id}/pockets/", as_of=True)
@@ -177,8 +180,8 @@ async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_
     return (await _show(bank, [row], [render_pocket(row, bank, caller.now, omit=query.parse_omit)]))[0]
 
 
-@patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
-@patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES)
+@patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES, previews=True)
+@patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES, previews=True)
 async def update_pocket(
     caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: requests.ChangePocket
 ) -> Pocket:

@@ -332,7 +332,7 @@ class Engine:
         needed = {c for job in batch if job.command.needs_identifiers for c in job.customers}
         if missing := [books[c] for c in needed if c in books and not books[c].references_loaded]:
             await load_identifiers(conn, self.identifiers, missing)
-        asking = [job for job in batch if job.command.references or job.command.attached is not None]
+        asking = [job for job in batch if job.command.references or job.command.noting]
         theirs = {c: books[c] for job in asking for c in job.customers if c in books}
         await pending_command.load_references(conn, self.references, [job.command for job in asking], books=theirs)
         known = await pending_command.earlier_runs(conn, batch)

@@ -186,7 +186,7 @@ async def load_references(
     conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
 ) -> None:
     """Load the objects that the commands reference into these books, and drop those of earlier ones."""
-    noting = [each for each in commands if each.attached is not None]
+    noting = [part for each in commands for part in each.noting]
     if len(commands) == 1 and not noting and (seen := commands[0].seen) is not None:
         own = books.get(commands[0].customers[0])
         if own is not None and own.chain == seen.chains[own.customer_id]:

@@ -10,7 +10,7 @@ import msgspec
 
 from billfold.accounts.customers.store import list_features
 from billfold.accounts.holds.schemas import named
-from billfold.accounts.notes.schemas import ChangeNote, PaymentFilters
+from billfold.accounts.notes.schemas import ChangeNote, PaymentFilters, SpanFilters
 from billfold.accounts.notes.store import annotate, find_noted, note_fields, sealed_note, show_notes, terms_of
 from billfold.http.operations import SIGNED, get, patch, post, with_scope
 from billfold.http.parameters import ListQuery, Query, page_of, searched_page_of, texts_among
@@ -39,6 +39,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 CCD_FEATURE = "ccd"
 """The feature a partner needs to originate CCD entries."""
+DEBIT_STATUSES = frozenset({"PROCESSED", "REJECTED", "FAILED"})
 STATUSES = frozenset({"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"})
 Returned = Annotated[bool | None, Query(description="true are those that were returned, false all others.")]
 Statuses = Annotated[list[str] | None, texts_among("filter[status]", STATUSES)]
@@ -198,6 +199,8 @@ async def list_ach_originations(
     caller: Caller,
     bank: Bank,
     page_query: ListQuery,
+    payments: SpanFilters,
+    counterparty_id: UUID | None = None,
     statuses: Statuses = None,
     direction: Direction = None,
     returned: Returned = None,
@@ -206,7 +209,7 @@ async def list_ach_originations(
 
     Returns the originations of all customers, newest first.
     """
-    values = (sorted(statuses) if statuses else None, direction, returned)
+    values = (sorted(statuses) if statuses else None, direction, returned, *payments.values, counterparty_id)
     page = await page_query.read(
         bank, store.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
     )
@@ -256,7 +259,37 @@ async def _show_one(bank: Bank, entry: AchEntry) -> AchOrigination:
 
 READ_DEBITS = with_scope("transfers.read", "transactions")
 RETURN_DEBITS = with_scope("transfers.write", "transactions")
-_DEBIT = "/api/v1/ach-debits/{ach_id}/"
+_DEBITS, _DEBIT = "/api/v1/ach-debits/", "/api/v1/ach-debits/{ach_id}/"
+
+
+class DebitFilters(SpanFilters, frozen=True, kw_only=True):
+    """Filter of received debits; None does not filter."""
+
+    customer_id: Annotated[UUID | None, Query(description="Whose; the Partner API needs it, or pocket_id.")] = None
+    pocket_id: Annotated[UUID | None, Query()] = None
+    status: Annotated[list[str] | None, texts_among("status[]", DEBIT_STATUSES)] = None
+    returned: Returned = None
+
+
+@get(_DEBITS, SIGNED, READ_DEBITS, tag="ach")
+async def list_ach_debits(
+    caller: Caller | CustomerCaller, bank: Bank, page_query: ListQuery, filters: DebitFilters
+) -> CursorList[ReceivedAchDebit]:
+    """List ACH debits
+
+    Returns the debits that other banks have collected from a customer, newest first.
+    """
+    owner = caller.only_customer_id or filters.customer_id
+    if filters.pocket_id is not None:
+        owner, _ = await caller.pocket(bank, filters.pocket_id, owner)
+    if owner is None:
+        raise InvalidInput.at("query", "customer_id", msg="is needed, or pocket_id", kind="missing")
+    if (await caller.customer(bank, owner)).customer_id != (filters.customer_id or owner):
+        raise NotFound("There is no such customer.")
+    values = (owner, filters.pocket_id, filters.status, filters.returned, *filters.values)
+    page = await page_query.read(bank, store.DEBITS, *values, scope=f"ach-debits:{owner}")
+    is_consumer = await _is_consumer(bank, owner)
+    return page_of(page, [_render_debit(bank, each, caller.now, is_consumer=is_consumer) for each in page.items])
 
 
 @get(_DEBIT, SIGNED, READ_DEBITS, tag="ach")
@@ -266,7 +299,7 @@ async def get_ach_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUI
     Returns a debit received for a Pocket, by the `ach_id` of its transaction, and how long it can be returned.
     """
     entry = await _find_debit(caller, bank, ach_id)
-    return render_debit(entry, await _deadlines(bank, entry, caller.now))
+    return _render_debit(bank, entry, caller.now, is_consumer=await _is_consumer(bank, entry.customer_id))
 
 
 @post(
@@ -290,7 +323,7 @@ async def return_ach_debit(
     if data.code in STATEMENT_CODES and not data.has_signed_statement:
         raise InvalidInput.at("body", "has_signed_statement", msg=f"must be true for {data.code}")
     entry = await _find_debit(caller, bank, ach_id)
-    allowed = await _codes(bank, entry)
+    allowed = receiver_codes(entry.sec_code, is_consumer=await _is_consumer(bank, entry.customer_id))
     if data.code not in allowed:
         raise Refused("ach-entry-not-returnable", f"This debit is returned with {', '.join(allowed)} only.")
     await bank.engine.submit(
@@ -303,7 +336,7 @@ async def return_ach_debit(
         )
     )
     entry = await store.get_entry(bank.pool, ach_id)
-    return render_debit(entry, await _deadlines(bank, entry, caller.now))
+    return _render_debit(bank, entry, caller.now, is_consumer=await _is_consumer(bank, entry.customer_id))
 
 
 async def _find_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID) -> AchEntry:
@@ -318,15 +351,16 @@ async def _find_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID)
     raise NotFound("There is no such ACH debit.")
 
 
-async def _codes(bank: Bank, entry: AchEntry) -> tuple[str, ...]:
-    customer = await find_customer(bank.pool, entry.customer_id)
-    return receiver_codes(entry.sec_code, is_consumer=customer is not None and customer.type == "INDIVIDUAL")
+async def _is_consumer(bank: Bank, customer_id: UUID) -> bool:
+    customer = await find_customer(bank.pool, customer_id)
+    return customer is not None and customer.type == "INDIVIDUAL"
 
 
-async def _deadlines(bank: Bank, entry: AchEntry, now: datetime) -> dict[str, datetime]:
-    """Return the codes for which the next window is early enough, and until when."""
+def _render_debit(bank: Bank, entry: AchEntry, now: datetime, *, is_consumer: bool) -> ReceivedAchDebit:
+    """Return a debit with the codes for which the next window is early enough, and until when."""
     if entry.status != AchStatus.PROCESSED:
-        return {}
+        return render_debit(entry, {})
     window = next_deadline(now, bank.calendars)
-    ends = {code: return_deadline(entry, code, bank.calendars) for code in await _codes(bank, entry)}
-    return {code: end for code, end in ends.items() if end is not None and window <= end}
+    codes = receiver_codes(entry.sec_code, is_consumer=is_consumer)
+    ends = {code: return_deadline(entry, code, bank.calendars) for code in codes}
+    return render_debit(entry, {code: end for code, end in ends.items() if end is not None and window <= end})

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.store import is_stopped
-from billfold.accounts.notes.store import payment_filters
+from billfold.accounts.notes.store import amount_between, created_between, payment_filters
 from billfold.payments.ach.commands import AchEntry, OriginationHistory, ReturnEntry
 from billfold.payments.ach.rules.review import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
 from billfold.platform.database.connection import Connection, Db
@@ -72,12 +72,23 @@ ORIGINATIONS = KeysetList(
 ORIGINATIONS_OF_PARTNER = BoundedList(
     f"""SELECT {_COLUMNS}, written_no FROM ach_entry
  WHERE partner_id = $1 AND way = 'ORIGINATION' AND ($2::text[] IS NULL OR status = ANY($2))
-   AND ($3::text IS NULL OR direction = $3) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4) AND {{page}}""",
+   AND ($3::text IS NULL OR direction = $3) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4)
+   AND {created_between(5)} AND {amount_between(7)} AND ($9::uuid IS NULL OR counterparty_id = $9) AND {{page}}""",
     _entries.read,
     Along("ach_entry WHERE partner_id = $1 AND way = 'ORIGINATION'"),
     **BY_CREATION,
 )
-"""The originations of all customers of a partner, by statuses, direction and whether they were returned."""
+"""The originations of all customers of a partner, by statuses, direction and whether they were returned, and by
+`PaymentFilters` but their notes, which are sealed with keys of customers."""
+DEBITS = KeysetList(
+    f"""SELECT {_COLUMNS}, written_no FROM ach_entry
+ WHERE customer_id = $1 AND way = 'RECEIVING' AND direction = 'DEBIT' AND ($2::uuid IS NULL OR pocket_id = $2)
+   AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4)
+   AND {created_between(5)} AND {amount_between(7)} AND {{page}}""",
+    _entries.read,
+    **BY_CREATION,
+)
+"""The debits that a customer has received, by Pocket, statuses, whether they were returned, time and amount."""
 
 
 async def load_references(

@@ -358,7 +358,7 @@ async def get_card_limits(caller: Caller, bank: Bank, account_id: UUID, card_id:
     return render_limits(card_id, row)
 
 
-@put(_PATH, tag="cards", refuses=("already-closed",))
+@put(_PATH, tag="cards", refuses=("already-closed",), previews=True)
 async def set_card_limits(
     caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: SettingCardLimits
 ) -> CardLimits:

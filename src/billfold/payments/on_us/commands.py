@@ -9,6 +9,7 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.holds.commands import Payment
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.commands import Reference
 from billfold.platform.database.rows import Row
@@ -128,6 +129,11 @@ class TransferOnUs(Payment, frozen=True, kw_only=True):
     later: bool = False
     approved: bool = False
     accepted: bool = False
+
+    @override
+    def bound(self, book: Book) -> tuple[str, ...]:
+        """Return also the Pocket that is paid: a payee may move its network address to another."""
+        return (*super().bound(book), str(self.to_pocket_id))
 
     @property
     @override

@@ -1,6 +1,6 @@
 """Transfers: previewed, then requested, with or without scripts; requests listed, shown, cancelled."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -15,7 +15,6 @@ from billfold.accounts.pockets.store import list_by_id
 from billfold.approvals.routes import get_approval_rule
 from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.series.routes import list_upcoming_runs, update_schedule_state
-from billfold.approvals.series.rules import due_at, upcoming
 from billfold.approvals.transfer_orders import RequestContent, check_order
 from billfold.approvals.transfer_requests_routes import (
     STATUSES,
@@ -172,7 +171,6 @@ _FIELD_OF = {
     "at_most_usdc": "amount",
 }
 """Field of the request -> field of the form, where they differ."""
-_RUNS_SHOWN = 6
 _CENTS_MAX = 9_999_999_999_99
 
 
@@ -235,7 +233,7 @@ async def _schedule_page(company: Company, chosen: _Transfer, body: dict[str, An
     """Show the first days of a series before it is requested. Raises InvalidInput."""
     data = convert(body, create_transfer_request.body)
     check_order(RequestContent(transfer=data.transfer, schedule=data.schedule), et_date(company.clock.now))
-    days = islice(upcoming(data.schedule, company.page.server.bank.calendars, None), _RUNS_SHOWN)
+    found = await company.api.send(preview_transfer, body)
     return company.render(
         "series_preview",
         origin=await company.api.get(get_pocket, pocket_id=chosen.origin),
@@ -243,7 +241,7 @@ async def _schedule_page(company: Company, chosen: _Transfer, body: dict[str, An
         payee=chosen.counterparty,
         look_alikes=await find_look_alikes(company, chosen.counterparty) if chosen.counterparty else (),
         schedule=data.schedule,
-        upcoming=[(each.day, due_at(each) if each.moved_to else None) for each in days],
+        runs=found.runs,
         transfer_id=body["transfer"]["id"],
         given={name: company.page.form.get(name, "") for name in _CHOSEN},
     )

@@ -115,6 +115,16 @@ async def test_verify_reports_a_damaged_card_authorization(cardholder, bank_dsn)
     await conn.close()
 
 
+async def check_previewed(desk, limits):
+    """Check what lower limits would refuse, after 50 at a hotel and 50 elsewhere."""
+    lower = {"daily": 120_00, "categories": {"7011": 40_00}}
+    shown = (await desk.ask("PUT", limits, lower, status=200, headers={"prefer": "preview"})).json()
+    rows = [(each["category"], each["spent"]["value"], each["remaining"]["value"]) for each in shown["card"]["limits"]]
+    assert rows == [(None, 100_00, 20_00), ("7011", 50_00, 0)]
+    assert [each["amount"]["value"] for each in shown["card"]["over_limit"]] == [50_00]
+    assert (await desk.get(limits))["daily"] == 100_00
+
+
 async def test_card_spending_over_a_daily_or_category_limit_is_declined(cardholder):
     desk = cardholder.desk
     limits = f"{cardholder.account}/cards/{cardholder.card}/limits/"
@@ -130,6 +140,7 @@ async def test_card_spending_over_a_daily_or_category_limit_is_declined(cardhold
     await cardholder.declined("CARD_LIMIT", 1)
     more = await cardholder.simulate("increment", network_reference=stay, amount_usdc=1)
     assert more["reason"] == "CARD_LIMIT"
+    await check_previewed(desk, limits)
     await cardholder.simulate("reversal", network_reference=stay, amount_usdc=50_00)
     await cardholder.held(50_00)
     await desk.clock.advance(timedelta(days=1))

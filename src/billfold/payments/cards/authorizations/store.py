@@ -1,6 +1,7 @@
 """Queries of authorizations, card payments, and card spending."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -48,6 +49,9 @@ SELECT ARRAY(SELECT found FROM cards), ARRAY(SELECT found FROM authorizations), 
 """
 _TO_REVERSE = f"""{_late.select} WHERE customer_id = $1
    AND message_id IN (SELECT object_id FROM scheduled_job WHERE kind = $2)"""
+_OF_DAY = f"""
+{_authorizations.select} WHERE customer_id = $1 AND card_id = $2 AND authorized_on = $3 ORDER BY created_at
+"""
 get_authorization = _authorizations.get
 get_payment = _payments.get
 find_limits = _limits.find
@@ -66,6 +70,11 @@ async def find_payment_authorization(
 ) -> commands.AuthorizationRow | None:
     """Return the authorization that a payment names, if it names one that was asked for."""
     return None if authorization_id is None else await _authorizations.find(conn, customer_id, authorization_id)
+
+
+async def list_of_day(conn: Db, customer_id: UUID, card_id: UUID, day: date) -> list[commands.AuthorizationRow]:
+    """Return the authorizations that the limits of a card count on a day, oldest first."""
+    return await _authorizations.all(conn, _OF_DAY, customer_id, card_id, day)
 
 
 async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:

@@ -36,7 +36,7 @@ _PAYS = (
 )
 
 
-@post(f"{_TRANSFER}/reverse/", tag="transfers", moves_money=True, refuses=_PAYS)
+@post(f"{_TRANSFER}/reverse/", tag="transfers", moves_money=True, previews=True, refuses=_PAYS)
 async def reverse_on_us_transfer(
     caller: Caller, bank: Bank, transfer_id: UUID, data: schemas.ReverseTransfer
 ) -> OnUsTransfer:
@@ -111,7 +111,7 @@ async def get_reversal_request(caller: Call, bank: Bank, reversal_id: UUID) -> s
     return schemas.render_reversal(*await _find(caller, bank, reversal_id))
 
 
-@post(f"{_ONE}accept/", tag="transfers", moves_money=True, refuses=_PAYS)
+@post(f"{_ONE}accept/", tag="transfers", moves_money=True, previews=True, refuses=_PAYS)
 async def accept_reversal_request(caller: Caller, bank: Bank, reversal_id: UUID) -> OnUsTransfer:
     """Accept reversal request
 

@@ -221,7 +221,7 @@ def _of_batch(company: Company, batch: ShownBatch, first: str | None) -> QueuedR
     others = batch.rows.total - 1
     more = f" and {others} {'other' if others == 1 else 'others'}" if others else ""
     named = f"{first}{more}. " if first else ""
-    noun = "payment" if batch.kind == "TRANSFERS" else "new payee"
+    noun = {"TRANSFERS": "payment", "COUNTERPARTIES": "new payee", "POCKETS": "new Pocket"}[batch.kind]
     return QueuedRequest(
         id=batch.id,
         path=f"{company.path}/batches/{batch.id}",

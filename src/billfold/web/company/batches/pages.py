@@ -21,6 +21,7 @@ from billfold.batches.routes import (
 )
 from billfold.batches.schemas import ShownBatchRow
 from billfold.batches.types import RowState
+from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store
 from billfold.pages.theme import page_headers
@@ -121,6 +122,7 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
         may_decide=may_decide,
         effect=effect,
         accounts={each.id: each for each in payees},
+        strategies={each.id: f"{each.maturity_weeks}-week bills" for each in STRATEGIES},
         paying=[(each.pocket_id, each) for each in effect.pockets] if effect else [],
         alike=(alike := await find_alike(company, _payees_in(shown.items)) if may_decide else {}),
         look_alikes=each_pair_once(alike),
@@ -168,7 +170,10 @@ async def download_results(company: InCompany, batch_id: str) -> PageResponse:
 
 
 def _cells(row: ShownBatchRow, pockets: Mapping[str, str]) -> tuple[object, ...]:
-    to, problem = row.counterparty_name or pockets.get(str(row.to_pocket_id)), row.problem and row.problem.detail
-    amount, made = row.amount and Decimal(row.amount.value) / 100, row.transfer_id or row.counterparty_id
+    opened = row.pocket and row.pocket.pocket_name
+    to = row.counterparty_name or opened or pockets.get(str(row.to_pocket_id))
+    problem = row.problem and row.problem.detail
+    amount = row.amount and Decimal(row.amount.value) / 100
+    made = row.transfer_id or row.counterparty_id or row.pocket_id
     texts = (row.description, row.end_to_end_identification, row.idempotency_key)
     return (row.number, to, row.type or row.counterparty_type, amount, row.state, problem, *texts, made)

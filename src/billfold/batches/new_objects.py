@@ -1,113 +1,65 @@
-"""Batches of counterparties in both APIs: each row is added as a single one is, after one approval of the list."""
+"""Batches of counterparties and of Pockets: each row is made as a single one is, after the approval of the list."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.addresses import Address
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.requests import (
-    add_counterparty_command,
     command_content,
     limit_new_counterparty,
     uses_of_counterparties,
 )
-from billfold.accounts.counterparties.routes import CreateCounterparty, PartnerCreateCounterparty
 from billfold.approvals import rules as approval_rules
 from billfold.approvals import transfer_requests
 from billfold.approvals.store.approval_rules import requirement_for_change
 from billfold.approvals.types import Actor, ApprovalRequirement
 from billfold.batches import carry_out, members, partners, store
-from billfold.batches.commands import CounterpartyList
+from billfold.batches.forms import COMMANDS, LISTS, ROW_CALLERS, NewObject, read_command
 from billfold.batches.members import NewBatch, problem_from
-from billfold.batches.preview import FoundInBatch
-from billfold.batches.rows import RowFormat, problems_of, require_rows
+from billfold.batches.preview import RUN_MAX, FoundInBatch
+from billfold.batches.rows import problems_of, require_rows
 from billfold.batches.store import BATCHES, PARTNER_BATCHES
-from billfold.batches.types import REUSED, ROWS_MAX, Batch, BatchRow, NewCounterparty, ReadRow, RowProblem, RowResult
+from billfold.batches.types import REUSED, ROWS_MAX, Batch, BatchKind, BatchRow, ReadRow, RowProblem, RowResult
 from billfold.http.caller import Call
 from billfold.http.counts import count_object
-from billfold.http.raw_request import convert, in_body
+from billfold.http.raw_request import in_body
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow, require_active
+from billfold.ledger.dry_run import dry_run_in_order
 from billfold.ledger.engine.pending_command import Answer, answer_from_outcome
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.usage_counts import count_usage, require_left, return_usage
-from billfold.platform.errors import BillfoldError, FieldError, InvalidInput, NotFound, Refused
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id, derive
 
-ROW_CALLER: Final = "batch-counterparty"
-"""The caller of the command of a row; its key is in the content of the row."""
-_NAMES = ("business_name", "first_name", "last_name")
 _RAN = """
 SELECT command_id, request_hash, accepted, outcome FROM command WHERE customer_id = ANY($1) AND command_id = ANY($2)
 """
 
 
-def format_for(caller: Call) -> RowFormat:
-    """Return the format of the rows that a caller may send."""
-    return RowFormat(NewCounterparty, partial(_mistakes, body=_body_of(caller)))
-
-
-def _body_of(caller: Call) -> Any:  # noqa: ANN401 - a union of bodies
-    return PartnerCreateCounterparty if isinstance(caller, Caller) else CreateCounterparty
-
-
-def _mistakes(order: NewCounterparty, *, body: Any) -> Iterator[FieldError]:  # noqa: ANN401 - as above
-    of_partner = body is PartnerCreateCounterparty
-    if of_partner != (order.customer_id is not None):
-        why = "is required" if of_partner else "is not allowed: the counterparties are those of the customer"
-        yield FieldError(("body", "customer_id"), why, "value_error")
-    try:
-        _form_of(order, body)
-    except InvalidInput as wrong:
-        yield from _at_columns(wrong.errors)
-
-
-def _form_of(order: NewCounterparty, body: Any) -> Any:  # noqa: ANN401 - as above
-    """Return the body that adds the counterparty of a row alone. Raises InvalidInput at its fields."""
-    given = {field: each for field in order.__struct_fields__ if (each := getattr(order, field)) is not None}
-    for field in ("customer_id", "idempotency_key"):
-        given.pop(field, None)
-    name = {each: given.pop(each) for each in _NAMES if each in given}
-    kind = "business" if "business_name" in name or not name else "individual"
-    nested: dict[str, Any] = {"counterparty_name": {"type": kind, **name}}
-    address = {each: given.pop(each) for each in Address.__struct_fields__ if each in given}
-    if address or order.type in {"wire", "international_wire"}:
-        nested["address"] = address
-    if "verification" in given:
-        nested["verification"] = {"type": given.pop("verification")}
-    return convert({**given, **nested, "type": order.type}, body)
-
-
-def _at_columns(errors: Collection[FieldError]) -> list[FieldError]:
-    """Return errors of a body at the columns that its fields come from."""
-    found = []
-    for each in errors:
-        column = each.loc[1] if each.loc[1] in NewCounterparty.__struct_fields__ else each.loc[-1]
-        found.append(FieldError(("body", column), each.msg, each.type))
-    return found
-
-
 async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
     """Create a batch of a partner. Raises as `partners.create_batch`."""
     rows = await _read_rows(caller, bank, new, caller.key_owner)
-    problems = _found_in(new, rows)
-    owners = {row.number: row.order.customer_id for row in new.rows if row.order is not None}
-    if new.mode == "ATOMIC" and not problems and owners:
-        first = next(iter(owners.values()))
-        detail = "is another customer than that of the first row. An atomic batch is of one"
-        other = RowProblem(code="value_error", detail=detail, field="customer_id")
-        problems = {number: other for number, owner in owners.items() if owner != first}
+    problems = _found_in(new, rows) or _find_other_owners(new)
     require_rows(new.rows, problems, new.mode)
     if await PARTNER_BATCHES.find(bank.pool, caller.own_customer_id, new.batch_id, now=caller.now) is None:
         await _require_left(bank, new, rows)
     return await partners.insert_batch(caller, bank, new, rows)
+
+
+def _find_other_owners(new: NewBatch) -> dict[int, RowProblem]:
+    """Return the problems of rows of an atomic batch that name another customer than the first."""
+    owners = {row.number: row.order.customer_id for row in new.rows if row.order is not None}
+    first = next(iter(owners.values()), None)
+    detail = "is another customer than that of the first row. An atomic batch is of one"
+    other = RowProblem(code="value_error", detail=detail, field="customer_id")
+    return {n: other for n, owner in owners.items() if new.mode == "ATOMIC" and owner != first}
 
 
 async def request_batch(caller: Call, bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch) -> Batch:
@@ -129,10 +81,9 @@ async def _require_left(bank: Bank, new: NewBatch, rows: Sequence[BatchRow]) -> 
     """Refuse an atomic batch above the limits of use, which is counted when it is carried out. Raises InvalidInput."""
     if new.mode != "ATOMIC" or any(row.content is None for row in rows):
         return
-    _, waiting = await _find_ran(bank, None, rows)
+    _, waiting = await _find_ran(bank, new.kind, None, rows)
     try:
-        if waiting:
-            uses = await uses_of_counterparties(bank, list(waiting.values()))
+        if uses := await _uses_of(bank, list(waiting.values())):
             async with bank.pool.acquire() as conn:
                 await require_left(conn, bank.settings.limits, uses, wall_now())
     except Refused as refusal:
@@ -146,18 +97,28 @@ def _found_in(new: NewBatch, rows: Sequence[BatchRow]) -> dict[int, RowProblem]:
     return {row.row_no: row.problem for sent, row in pairs if row.problem is not None and not sent.problems}
 
 
-async def preview(caller: Call, bank: Bank, by: Actor, new: NewBatch) -> FoundInBatch:
-    """Preview a batch. Raises Refused `approval-impossible`, InvalidInput at `reviewers`."""
+async def preview(caller: Call, bank: Bank, by: Actor | None, new: NewBatch) -> FoundInBatch:
+    """Preview a batch of a member, or of a partner. Raises `approval-impossible`, InvalidInput at `reviewers`."""
     rows = await _read_rows(caller, bank, new, "")
-    await _require_left(bank, new, rows)
     problems = {each.number: list(each.problems) for each in new.rows if each.problems}
-    problems |= {number: [each] for number, each in _found_in(new, rows).items()}
+    found = _found_in(new, rows)
+    problems |= {number: [each] for number, each in (found or _find_other_owners(new)).items()}
+    if not problems:
+        await _require_left(bank, new, rows)
+    kept = {row.row_no: _command(new.kind, None, row) for row in rows if row.row_no not in problems}
     async with bank.pool.acquire() as conn:
-        terms = await _requirement(conn, by, new) if len(problems) < len(rows) else None
+        terms = None if by is None or not kept else await _requirement(conn, by, new)
+        if 0 < len(kept) <= RUN_MAX:
+            async with conn.transaction(isolation="repeatable_read", readonly=True):
+                runs = await dry_run_in_order(conn, bank, list(kept.values()))
+            refused = {n: run for n, run in zip(kept, runs, strict=True) if isinstance(run, BillfoldError)}
+            problems |= {n: [problem_from(each)] for n, each in refused.items()}
     return FoundInBatch(problems=problems, amount=0, terms=terms, pockets=[])
 
 
 async def _requirement(conn: Connection, by: Actor, new: NewBatch) -> ApprovalRequirement:
+    if new.kind == "POCKETS":
+        return ApprovalRequirement(required=0)
     terms = await requirement_for_change(conn, by.customer_id, "NEW_COUNTERPARTY")
     if not terms.required:
         return terms
@@ -174,7 +135,7 @@ async def _read_rows(caller: Call, bank: Bank, new: NewBatch, owner: str) -> lis
     subject, most = caller.only_customer_id, 2 * bank.settings.limits["counterparties.customer"]
     if isinstance(caller, Caller):
         subject, most = caller.partner_id, ROWS_MAX
-    named = sum(row.order is not None and row.order.type == "on_us" for row in new.rows)
+    named = sum(getattr(row.order, "type", None) == "on_us" for row in new.rows)
     if named and subject is not None:
         what = "network addresses"
         await count_object(bank.pool, subject, what, limit=most, wall=caller.wall, more=named, what=what)
@@ -182,19 +143,18 @@ async def _read_rows(caller: Call, bank: Bank, new: NewBatch, owner: str) -> lis
     for row in new.rows:
         customer = None if row.order is None else row.order.customer_id
         of = owner if customer is None else f"{owner}:{customer}"
-        found.append(await _read_row(caller, bank, row, key=members.row_id(bank, of, new.batch_id, row)))
+        found.append(await _read_row(caller, bank, new.kind, row=row, key=members.row_id(bank, of, new.batch_id, row)))
     return found
 
 
-async def _read_row(caller: Call, bank: Bank, row: ReadRow, *, key: UUID) -> BatchRow:
+async def _read_row(caller: Call, bank: Bank, kind: BatchKind, *, row: ReadRow, key: UUID) -> BatchRow:
     content, owner, problems = dict[str, Any](), None, row.problems
     if row.order is not None:
         try:
             owner = await caller.owner(bank, row.order.customer_id)
-            form = _form_of(row.order, _body_of(caller))
-            content = command_content(await add_counterparty_command(caller, bank, owner, form=form))
+            content = command_content(await read_command(caller, bank, owner, order=row.order))
         except InvalidInput as wrong:
-            problems = problems_of(_at_columns(wrong.errors), row.place)
+            problems = problems_of(wrong.errors, row.place)
         except NotFound as wrong:
             problems = (RowProblem(code=wrong.code, detail=wrong.detail, field="customer_id"),)
     if problems:
@@ -205,15 +165,15 @@ async def _read_row(caller: Call, bank: Bank, row: ReadRow, *, key: UUID) -> Bat
         row_key=row.key,
         content=text,
         content_hash=approval_rules.hash_of(text),
-        object_id=derive(bank.seed, command_id(ROW_CALLER, key), 0),
+        object_id=derive(bank.seed, command_id(ROW_CALLERS[kind], key), 0),
         amount=0,
         terms=ApprovalRequirement(required=0),
     )
 
 
 async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> list[RowResult]:
-    """Add the counterparties of rows, each by itself, and return the results."""
-    results, waiting = await _find_ran(bank, batch, rows)
+    """Make what rows order, each by itself, and return the results."""
+    results, waiting = await _find_ran(bank, batch.kind, batch, rows)
     answers: dict[int, Answer | BillfoldError] = {**await _find_refused(bank, batch, waiting)}
     left = {number: each for number, each in waiting.items() if number not in answers}
     answers |= zip(left, await bank.engine.submit_all(list(left.values())), strict=True)
@@ -230,13 +190,13 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
 
 
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
-    """Add the counterparties of the rows in one command; return the results, and the code if they were refused."""
-    results, waiting = await _find_ran(bank, batch, rows)
+    """Make what the rows order in one command; return the results, and the code if they were refused."""
+    results, waiting = await _find_ran(bank, batch.kind, batch, rows)
     problems = {each.number: each.problem for each in results if each.problem is not None}
     if waiting and not problems:
         try:
             await _check_requester(bank, batch)
-            uses = await uses_of_counterparties(bank, list(waiting.values()))
+            uses = await _uses_of(bank, list(waiting.values()))
             async with bank.pool.acquire() as conn:
                 await count_usage(conn, bank.settings.limits, uses, wall_now())
         except Refused as refusal:
@@ -250,13 +210,13 @@ async def _add_all(
     bank: Bank,
     batch: Batch,
     rows: Sequence[BatchRow],
-    waiting: Mapping[int, AddCounterparty],
+    waiting: Mapping[int, NewObject],
     uses: Mapping[tuple[str, UUID], int],
 ) -> dict[int, RowProblem]:
-    """Add the counterparties of rows in one command, whose uses are kept if it is carried out."""
+    """Make what rows order in one command, whose uses are kept if it is carried out."""
     parts = tuple(waiting.values())
     key_owner = carry_out.BATCH_CALLER if batch.partner_id is None else f"partner:{batch.partner_id}"
-    command = carry_out.list_of(parts, key_owner, batch, parts[0].customers[0], kind=CounterpartyList)
+    command = carry_out.list_of(parts, key_owner, batch, parts[0].customers[0], kind=LISTS[batch.kind])
     keyed = [msgspec.structs.replace(row, object_id=waiting[row.row_no].key) for row in rows if row.row_no in waiting]
     is_done = False
     try:
@@ -269,11 +229,17 @@ async def _add_all(
     return problems
 
 
+async def _uses_of(bank: Bank, commands: Sequence[NewObject]) -> dict[tuple[str, UUID], int]:
+    """Return what commands use up of the limits of use: opening a Pocket has none."""
+    added = [each for each in commands if isinstance(each, AddCounterparty)]
+    return await uses_of_counterparties(bank, added) if added else {}
+
+
 async def _find_ran(
-    bank: Bank, batch: Batch | None, rows: Sequence[BatchRow]
-) -> tuple[list[RowResult], dict[int, AddCounterparty]]:
-    """Return the results of rows whose key has added a counterparty before, and the commands of the others."""
-    commands = {row.row_no: _command(batch, row) for row in rows}
+    bank: Bank, kind: BatchKind, batch: Batch | None, rows: Sequence[BatchRow]
+) -> tuple[list[RowResult], dict[int, NewObject]]:
+    """Return the results of rows whose key has made an object before, and the commands of the others."""
+    commands = {row.row_no: _command(kind, batch, row) for row in rows}
     ids = ([each.customers[0] for each in commands.values()], [each.command_id for each in commands.values()])
     ran = {each["command_id"]: each for each in await bank.pool.fetch(_RAN, *ids)}
     results = []
@@ -287,12 +253,12 @@ async def _find_ran(
     return results, {number: each for number, each in commands.items() if each.command_id not in ran}
 
 
-def _command(batch: Batch | None, row: BatchRow) -> AddCounterparty:
+def _command(kind: BatchKind, batch: Batch | None, row: BatchRow) -> NewObject:
     assert row.content is not None
     assert row.content_hash is not None
     fields = msgspec.json.decode(row.content)
-    who = {"caller": ROW_CALLER, "key": fields.pop("key"), "customers": (fields.pop("customer_id"),)}
-    command = msgspec.convert({**fields, **who}, AddCounterparty)
+    who = {"caller": ROW_CALLERS[kind], "key": fields.pop("key"), "customers": (fields.pop("customer_id"),)}
+    command: NewObject = msgspec.convert({**fields, **who}, COMMANDS[kind])
     origin = None if batch is None else _origin(batch)
     return msgspec.structs.replace(command, request_hash=row.content_hash, origin=origin)
 
@@ -310,8 +276,8 @@ async def _check_requester(bank: Bank, batch: Batch) -> None:
             await transfer_requests.check_requester(conn, batch)
 
 
-async def _find_refused(bank: Bank, batch: Batch, commands: Mapping[int, AddCounterparty]) -> dict[int, BillfoldError]:
-    """Return why rows may not be added now: the requester has changed, or a limit is reached."""
+async def _find_refused(bank: Bank, batch: Batch, commands: Mapping[int, NewObject]) -> dict[int, BillfoldError]:
+    """Return why rows may not be made now: the requester has changed, or a limit is reached."""
     refused: dict[int, BillfoldError] = {}
     try:
         await _check_requester(bank, batch)
@@ -319,7 +285,8 @@ async def _find_refused(bank: Bank, batch: Batch, commands: Mapping[int, AddCoun
         return dict.fromkeys(commands, refusal)
     for number, command in commands.items():
         try:
-            await limit_new_counterparty(bank, command)
+            if isinstance(command, AddCounterparty):
+                await limit_new_counterparty(bank, command)
         except Refused as refusal:
             refused[number] = refusal
     return refused
