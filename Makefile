@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .NOTPARALLEL:
-.PHONY: help setup tools sandbox test check fix bench wheel audit client release clean
+.PHONY: help setup tools sandbox test check fix bench wheel audit client client-go release clean
 
 # What was compiled once is not compiled again by each of the hundred processes that tests start.
 export PYTHONDONTWRITEBYTECODE :=
@@ -66,6 +66,10 @@ client: tools ## build the TypeScript client, a package in clients/typescript
 	@for api in partner customer; do $(BIN)/billfold openapi $$api > clients/typescript/openapi/$$api.json; done
 	@cd clients/typescript && PATH="$(NODE):$$PATH" && for words in "ci --ignore-scripts --no-audit --no-fund" pack; do node "$(NODE)/../lib/node_modules/npm/bin/npm-cli.js" $$words || exit 1; done
 
+client-go: setup ## generate and compile the Go client, in clients/go; needs Go 1.26 or newer
+	@for api in partner customer; do mkdir -p clients/go/$$api && $(BIN)/billfold openapi $$api > clients/go/$$api/openapi.json || exit 1; done
+	@sh clients/go/generate.sh
+
 release: wheel client ## build all that is published into dist: the wheels, what the image installs, the TypeScript client
 	@cp clients/typescript/*.tgz dist
 	@ls dist
@@ -73,5 +77,5 @@ release: wheel client ## build all that is published into dist: the wheels, what
 clean: ## remove what setup and the tools made; the sandbox's .billfold stays
 	rm -rf .venv .uv .uv-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist tests/node/node_modules
 	rm -f clients/python/src/billfold_client/partner.py clients/python/src/billfold_client/customer.py
-	cd clients/typescript && rm -rf dist node_modules openapi src/generated *.tgz
+	cd clients/typescript && rm -rf dist node_modules openapi src/generated *.tgz ../go/partner ../go/customer
 	find src clients/python benchmarks simulation tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -173,7 +173,7 @@ class Certification:
         return finding(tried, "fails, and does not repeat it", wrong)
 
     def rotate(self) -> list[Finding]:
-        """Let the client pay with its old secret or key while that is valid and when it has ended, and with a new one."""
+        """Let the client pay with its old secret or key while it is valid and when it has ended, and with a new one."""
         self._renewal.adopt(self._api.sandbox_rotate_credentials(**self._rotated))
         found = [self.pay(Fault("a new secret or key, the old one still valid", FaultKind.NONE, sent_again=False))]
         renewed = self._api.sandbox_rotate_credentials(**self._rotated)
