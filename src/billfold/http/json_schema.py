@@ -86,6 +86,8 @@ class Schemas:
         return schema if named == {"type": "string"} else {**schema, "propertyNames": named}
 
     def _union(self, kinds: list[Any]) -> Document:
+        if len(kinds) == 1:
+            return self.response(kinds[0])
         if kinds[1:] not in ([], [NoneType]):
             kinds = [_bare(each) for each in kinds]
         return {"oneOf": [self.response(each) for each in kinds]}

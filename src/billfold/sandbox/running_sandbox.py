@@ -19,6 +19,8 @@ from billfold_client.oauth import Authorization, ClientRegistration
 from billfold_client.signing import PartnerAuth
 
 FILE_NAME = "sandbox.json"
+SERVICE_USER = "sandbox-service"
+"""The OAuth client that acts for the sandbox's customer without a person."""
 
 StoryStage = Literal["none", "playing", "played"]
 
@@ -108,6 +110,14 @@ def write_sandbox_file(state_dir: Path, content: SandboxFile) -> None:
     write_private(state_dir / FILE_NAME, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
 
 
+def with_credentials(box: SandboxFile, *, shared_secret: str | None, **key: str | None) -> SandboxFile:
+    """Return the file with another signing secret, or another key of the service user: `private_key` and `kid`."""
+    if shared_secret is not None:
+        return msgspec.structs.replace(box, shared_secret=shared_secret)
+    clients = (each if each.client_id != SERVICE_USER else msgspec.structs.replace(each, **key) for each in box.clients)
+    return msgspec.structs.replace(box, clients=tuple(clients))
+
+
 _START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
 
 
@@ -125,7 +135,7 @@ def partner_auth(box: SandboxFile) -> PartnerAuth:
 
 def customer_auth(box: SandboxFile) -> DpopAuth:
     """Return the authentication of the service user of the sandbox's customer; the first request gets a token."""
-    client = next(each for each in box.clients if each.client_id == "sandbox-service")
+    client = next(each for each in box.clients if each.client_id == SERVICE_USER)
     registration = ClientRegistration(
         issuer=box.auth_url, client_id=client.client_id, kid=client.kid, private_key=client.private_key
     )

@@ -168,7 +168,7 @@ def _with_faults(api: PartnerApi | CustomerApi) -> AppWithLifespan:
         return api
     from billfold.sandbox.control import fault_injection  # noqa: PLC0415 - production does not import the sandbox
 
-    return fault_injection.FaultyApi(api, api.bank.settings.state_dir)
+    return fault_injection.FaultyApi(api)
 
 
 def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> PagesApp:

@@ -1,36 +1,49 @@
 """Our own client passes each check, and a careless one fails by the sentence that says why."""
 
+import asyncio
 from datetime import UTC, date, datetime, timedelta
 from runpy import run_path
 from types import SimpleNamespace
 from uuid import uuid4
 
 import httpx
+import msgspec
 import pytest
 from tests.clients.python.bridge import Bridge, in_thread
+from tests.clients.python.test_customer_api import register_client
 from tests.identity.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
-from tests.support.apps import lend_partner_app, take_back
+from tests.support.apps import lend_customer_app, lend_partner_app, take_back
+from tests.support.oauth import member
 from tests.support.sandbox_process import SOURCE
-from tests.support.world import new_partner
+from tests.support.world import close_app, new_partner
 from typing_extensions import override
 
 from billfold.events.webhooks.http_client import GuardedConnection, WebhookResponse
+from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.identity.partners import credentials
+from billfold.oauth.rules.authorization_params import SCOPES
+from billfold.oauth.server.app import create_auth_app
+from billfold.oauth.types import CLIENT_CREDENTIALS
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.cli import certify_api
-from billfold.sandbox.cli.certify_api import Answer, Certification, driver_of, next_clock_change
+from billfold.sandbox.cli.certify_api import Answer, Certification, Renewal, driver_of, next_clock_change
+from billfold.sandbox.cli.certify_customer import CustomerCertification
 from billfold.sandbox.control.fault_injection import FaultyApi, FaultyWebhookClient
 from billfold.sandbox.control.faults import FaultKind, SandboxFault
+from billfold.wiring.server import HostRouter
 from billfold_client import ApiError
+from billfold_client.customer import CustomerApi
+from billfold_client.dpop import DpopAuth
+from billfold_client.oauth import Authorization
 from billfold_client.partner import PartnerApi
 from billfold_client.signing import PartnerAuth
 
 CERTIFIED, APP = (
     SimpleNamespace(**run_path(str(SOURCE.parent / "examples" / name))) for name in ("certified.py", "app/main.py")
 )
-PAYMENTS = {each.kind: each for each in certify_api._PAYMENTS}
+PAYMENTS = {each.kind: each for each in certify_api.PAYMENTS}
 
 
 class CutBridge(Bridge):
@@ -45,27 +58,92 @@ class CutBridge(Bridge):
 
 
 @pytest.fixture
-async def connect(bank):
+async def network(bank):
+    """The network between clients and both APIs of a sandbox, where requests meet faults."""
+    partner, customer, auth = lend_partner_app(bank), lend_customer_app(bank), create_auth_app(bank)
+    yield CutBridge(HostRouter(bank.settings, partner=FaultyApi(partner), auth=auth, customer=FaultyApi(customer)))
+    await close_app(auth)
+    for app in (partner, customer):
+        await take_back(app)
+
+
+@pytest.fixture
+async def connect(bank, network):
     """Make clients of a sandbox's partner: `connect(attempts=1)`."""
     partner, key = await new_partner(bank), KEYS["ES256"]
     kid = await credentials.register_partner_key(
         bank.pool, partner.user_id, algorithm="ES256", public_pem=pem_of(key), now=wall_now()
     )
-    app = lend_partner_app(bank)
-    bridge, url = CutBridge(FaultyApi(app, bank.settings.state_dir)), f"https://{partner.slug}.localhost"
+    url = f"https://{partner.slug}.localhost"
 
-    def connected(**options):
+    def connected(shared_secret=partner.secret, **options):
         auth = PartnerAuth(
             url=url,
             username=partner.username,
-            shared_secret=partner.secret,
+            shared_secret=shared_secret,
             private_key=private_pem(key).decode(),
             kid=str(kid),
         )
-        return PartnerApi(httpx.Client(base_url=url, auth=auth, transport=bridge), **options)
+        return PartnerApi(httpx.Client(base_url=url, auth=auth, transport=network), **options)
 
-    yield connected
-    await take_back(app)
+    return connected
+
+
+@pytest.fixture
+async def service_user(bank, network, connect):
+    """Make clients of the service user of a customer, with its key or another one."""
+    customer = await asyncio.to_thread(lambda: connect().sandbox_customer(name="Northwind").id)
+    fields = {"redirect_uris": (), "post_logout_redirect_uris": ()}
+    async with bank.pool.acquire() as conn:
+        await member(conn, customer)  # somebody who may approve
+    own = await register_client(
+        bank,
+        "sandbox-service",
+        grant_types=(CLIENT_CREDENTIALS,),
+        customer_id=customer,
+        scopes=tuple(each for each in SCOPES if each not in PERSONAL_SCOPES),
+        requires_nonce=False,
+        **fields,
+    )
+
+    def connected(attempts=4, **key):
+        auth = DpopAuth(Authorization(msgspec.structs.replace(own, **key)))
+        http = httpx.Client(base_url=bank.settings.customer_origin, auth=auth, transport=network)
+        return CustomerApi(http, attempts=attempts)
+
+    return connected
+
+
+def renewal_of(judge, make):
+    """Return what gives a judge new credentials: it takes the authentication of the client that they make."""
+
+    def adopt(new):
+        given = {name: text for name, text in msgspec.to_builtins(new).items() if text is not None}
+        judge.http.auth = make(**given).http.auth
+
+    return Renewal(adopt, lambda new: None)
+
+
+def renewing(perform, client, make):
+    """Return what does tasks with a client, which takes new credentials as a task."""
+
+    def do(task):
+        if task["do"] == "credentials":
+            del task["do"]
+            client.http.auth = make(**task).http.auth
+            return []
+        return perform(client, task)
+
+    return do
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Certify without the walk to a clock change, and without most pauses."""
+    monkeypatch.setattr(certify_api, "next_clock_change", lambda now: et_date(now) + timedelta(days=2))
+    short = [each._replace(seconds=each.seconds * (kind is FaultKind.RATE_LIMITED)) for kind, each in PAYMENTS.items()]
+    monkeypatch.setattr(certify_api, "PAYMENTS", short)
+    monkeypatch.setattr("billfold_client.calls._FIRST_WAIT_SECONDS", 0.0)
 
 
 def driven(perform):
@@ -81,15 +159,13 @@ def driven(perform):
 
 
 @in_thread
-def test_the_python_client_and_the_example_application_pass(connect, monkeypatch):
-    monkeypatch.setattr(certify_api, "next_clock_change", lambda now: et_date(now) + timedelta(days=2))
-    quick = [each._replace(seconds=each.seconds * (kind is FaultKind.RATE_LIMITED)) for kind, each in PAYMENTS.items()]
-    monkeypatch.setattr(certify_api, "_PAYMENTS", quick)
-    monkeypatch.setattr("billfold_client.calls._FIRST_WAIT_SECONDS", 0.0)
-    own = connect()
-    found = Certification(connect(attempts=1), driven(lambda task: CERTIFIED.perform(own, task))).run()
+@pytest.mark.usefixtures("quick")
+def test_the_python_client_and_the_example_application_pass(connect):
+    own, judge = connect(), connect(attempts=1)
+    client = driven(renewing(CERTIFIED.perform, own, connect))
+    found = Certification(judge, client, renewal_of(judge, connect)).run()
     assert [(each.tried, each.answer) for each in found if not each.passed] == []
-    assert len(found) == 13
+    assert len(found) == 15
     bank = APP.Bank(own)
 
     def pay(task):
@@ -97,9 +173,26 @@ def test_the_python_client_and_the_example_application_pass(connect, monkeypatch
         assert bank.pay(user, APP.Payment(uuid4(), "Payee", "1", task["amount_cents"]))[0] == "COMPLETED"
         return []
 
-    application = Certification(connect(attempts=1), driven(pay))
+    application = Certification(judge, driven(pay), renewal_of(judge, connect))
     lost = [application.pay(PAYMENTS[kind]) for kind in (FaultKind.ANSWER_LOST, FaultKind.CONNECTION_DROPPED)]
     assert [each.answer for each in lost] == ["as it must be"] * 2
+
+
+@in_thread
+@pytest.mark.usefixtures("quick")
+def test_the_python_client_of_the_customer_api_passes_and_one_that_keeps_its_key_fails(
+    connect, service_user, monkeypatch
+):
+    monkeypatch.setattr(certify_api, "PAYMENTS", [PAYMENTS[FaultKind.ANSWER_LOST], PAYMENTS[FaultKind.RATE_LIMITED]])
+    judge, own, own_judge = connect(attempts=1), service_user(), service_user()
+    client = driven(renewing(CERTIFIED.perform_as_customer, own, service_user))
+    both = {"customer": own_judge, "client_id": "sandbox-service"}
+    certification = CustomerCertification(judge, client, renewal_of(own_judge, service_user), **both)
+    found = certification.run()
+    assert [(each.tried, each.answer) for each in found if not each.passed] == []
+    assert len(found) == 12
+    certification._drive = driven(lambda task: CERTIFIED.perform_as_customer(own, task))
+    assert [each.passed for each in certification.rotate()] == [True, True, False]
 
 
 @in_thread
@@ -123,21 +216,22 @@ def test_a_careless_client_fails_by_what_it_does_wrong(connect):
             raise KeyError("field_of_a_later_release")
         return [each["id"] for each in rows["items"]] * 2
 
-    careless = Certification(own, driven(lambda task: (hasty if task["do"] == "pay" else strict)(task)))
+    known = renewal_of(own, connect)
+    careless = Certification(own, driven(lambda task: (hasty if task["do"] == "pay" else strict)(task)), known)
     twice = "It paid 2 times. It used 2 idempotency keys for one payment; a retry has the first key."
     assert careless.pay(PAYMENTS[FaultKind.ANSWER_LOST]).answer == twice
     assert careless.pay(PAYMENTS[FaultKind.CONNECTION_DROPPED]).answer == twice
     limited = careless.pay(PAYMENTS[FaultKind.RATE_LIMITED])
     assert (limited.passed, limited.answer.endswith("It sent again after 0.0 s; Retry-After was 1 s.")) == (False, True)
-    assert careless.pay_in_vain("", {"fault": FaultKind.NONE}, pocket_id=str(uuid4())).answer == "It sent 3 requests."
+    assert careless.pay_in_vain("", pocket_id=str(uuid4())).answer == "It sent 3 requests."
     unknown = careless.list_rows("", {"fault": FaultKind.NEW_FIELDS})
     assert unknown.answer == "It missed 6 of 6 rows. It reported a failure."
     pages = careless.list_rows("", {"fault": FaultKind.SHORT_PAGES})
     assert pages.answer.startswith("It missed ")
     assert pages.answer.endswith(" It read 2 rows twice.")
-    idle = Certification(own, driven(lambda task: []))
+    idle = Certification(own, driven(lambda task: []), known)
     assert idle.pay(PAYMENTS[FaultKind.SLOW]).answer == "It sent no request of create_on_us_transfer. It did not pay."
-    gives_up = Certification(own, driven(lambda task: CERTIFIED.perform(once, task)))
+    gives_up = Certification(own, driven(lambda task: CERTIFIED.perform(once, task)), known)
     assert gives_up.pay(PAYMENTS[FaultKind.ANSWER_LOST]).answer == (
         "It reported a failure of a payment that was made. It did not send the request again."
     )

@@ -18,10 +18,21 @@ from billfold.events.webhook_openapi import example_delivery
 from billfold.events.webhooks.signature import sign_webhook
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.sandbox.cli.certify_api import Certification, Finding, driver_of
+from billfold.sandbox.cli.certify_api import Certification, Finding, Renewal, driver_of
+from billfold.sandbox.cli.certify_customer import CustomerCertification
 from billfold.sandbox.cli.listen import check_kinds, check_secret, parse_url
-from billfold.sandbox.cli.running_apis import open_partner_api
-from billfold.sandbox.running_sandbox import require_sandbox_file
+from billfold.sandbox.cli.running_apis import open_customer_api, open_partner_api
+from billfold.sandbox.running_sandbox import (
+    SERVICE_USER,
+    SandboxFile,
+    customer_auth,
+    partner_auth,
+    require_sandbox_file,
+    with_credentials,
+    write_sandbox_file,
+)
+from billfold_client.customer import CustomerApi
+from billfold_client.partner import PartnerApi, RotatedCredentials
 
 group = CommandGroup(
     "certify",
@@ -130,11 +141,12 @@ def webhooks(
     _conclude(context, found, url, praise="deliveries were taken as they must be", report=report)
 
 
-@group.command("api 'python examples/certified.py' --report report.jws", "api http://127.0.0.1:8000/certify")
+@group.command("api 'python examples/certified.py' --report report.jws", "api http://127.0.0.1:8000/certify --customer")
 def api(
     context: CliContext,
     target: Annotated[str, typer.Argument(help="A command that reads a task from its input, or a URL to POST it to.")],
     *,
+    customer: Annotated[bool, typer.Option("--customer", help="It is a client of the Customer API.")] = False,
     seconds: Annotated[float, typer.Option(min=1, help="How long a task may take.")] = 120,
     report: Report = None,
 ) -> None:
@@ -144,9 +156,27 @@ def api(
     `/docs/guides/certify`. The sandbox gets a new customer, and its clock moves over
     months: fork it first, and rewind it afterwards.
     """
-    with open_partner_api(require_sandbox_file(context.settings().state_dir), attempts=4) as partner:
-        found = Certification(partner, driver_of(target, seconds)).run()
+    state_dir, drive = context.settings().state_dir, driver_of(target, seconds)
+    box = require_sandbox_file(state_dir)
+    with open_partner_api(box, attempts=4) as partner, open_customer_api(box, attempts=4) as own:
+        renewal = _renewal(state_dir, partner, own)
+        if customer:
+            found = CustomerCertification(partner, drive, renewal, customer=own, client_id=SERVICE_USER).run()
+        else:
+            found = Certification(partner, drive, renewal).run()
     _conclude(context, found, target, praise="checks were passed", report=report)
+
+
+def _renewal(state_dir: Path, partner: PartnerApi, own: CustomerApi) -> Renewal:
+    """Return what takes new credentials, and at the end writes them into the file of the sandbox."""
+
+    def changed(new: RotatedCredentials) -> SandboxFile:
+        return with_credentials(require_sandbox_file(state_dir), **msgspec.to_builtins(new))
+
+    def adopt(new: RotatedCredentials) -> None:
+        partner.http.auth, own.http.auth = partner_auth(changed(new)), customer_auth(changed(new))
+
+    return Renewal(adopt, lambda new: write_sandbox_file(state_dir, changed(new)))
 
 
 def _conclude(context: CliContext, found: list[Finding], target: str, *, praise: str, report: Path | None) -> None:

@@ -1,12 +1,14 @@
-"""The checks of `billfold certify api`: a client meets faults of the bank, and its requests are judged."""
+"""The checks of `billfold certify api`: a client of the Partner API meets faults, and its requests are judged."""
 
 import shlex
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date, datetime, time, timedelta
-from itertools import pairwise
+from itertools import count, pairwise
+from time import sleep
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import httpx
 import msgspec
@@ -14,12 +16,13 @@ import msgspec
 from billfold.platform import ids
 from billfold.platform.dates import ET, et_date
 from billfold.sandbox.control.faults import FaultKind
-from billfold_client.partner import ObservedRequest, PartnerApi
+from billfold_client.partner import ObservedRequest, PartnerApi, RotatedCredentials
 
-PAYS, LISTS = "create_on_us_transfer", "list_pocket_transactions"
-"""The operations that a client is asked to use."""
-_ARRIVALS, _PAUSE_SECONDS, _TOLERANCE_SECONDS, _EACH = 2, 0.05, 0.05, 1_000
+EVERY_REQUEST = 1_000
+_ARRIVALS, _PAUSE_SECONDS, _TOLERANCE_SECONDS = 2, 0.05, 0.05
 _DAYS_TO_SETTLE, _ATTEMPTS_IN_VAIN, _MARGIN = 6, 2, timedelta(seconds=30)
+_UNTIL_KNOWN_SECONDS = 1.2
+"""Processes of the bank keep a partner's secrets for a second."""
 _ACCOUNT = {"routing_number": "021000021", "account_number": "000123456789"}
 
 
@@ -64,83 +67,133 @@ def driver_of(target: str, seconds: float) -> Drive:
     return call if target.startswith(("http://", "https://")) else run
 
 
-class _Fault(NamedTuple):
+class Renewal(NamedTuple):
+    """Takes new credentials: `adopt` for the judge itself, `publish` for all who use the sandbox."""
+
+    adopt: Callable[[RotatedCredentials], None]
+    publish: Callable[[RotatedCredentials], None]
+
+
+class Fault(NamedTuple):
     """A fault that a payment meets once, whether it must be sent again, and after how many seconds at least."""
 
     tried: str
     kind: FaultKind
     sent_again: bool = True
     seconds: int = 0
+    times: int = 1
 
 
-_PAYMENTS = (
-    _Fault("the answer is lost after the payment (500)", FaultKind.ANSWER_LOST),
-    _Fault("the connection is cut after the payment", FaultKind.CONNECTION_DROPPED),
-    _Fault("too many requests (429, Retry-After: 1)", FaultKind.RATE_LIMITED, seconds=1),
-    _Fault("an outage (503, Retry-After: 1)", FaultKind.UNAVAILABLE, seconds=1),
-    _Fault("the answer takes a second", FaultKind.SLOW, sent_again=False, seconds=1),
-    _Fault("fields that are new in the answer", FaultKind.NEW_FIELDS, sent_again=False),
+PAYMENTS = (
+    Fault("the answer is lost after the payment (500)", FaultKind.ANSWER_LOST),
+    Fault("the connection is cut after the payment", FaultKind.CONNECTION_DROPPED),
+    Fault("too many requests (429, Retry-After: 1)", FaultKind.RATE_LIMITED, seconds=1),
+    Fault("an outage (503, Retry-After: 1)", FaultKind.UNAVAILABLE, seconds=1),
+    Fault("the answer takes a second", FaultKind.SLOW, sent_again=False, seconds=1),
+    Fault("fields that are new in the answer", FaultKind.NEW_FIELDS, sent_again=False),
 )
 
 
-class Certification:
-    """Drives a client through all checks, with customers of its own. It moves the clock of the sandbox."""
+TOKEN_ENDS_TWICE = tuple({"fault": FaultKind.TOKEN_EXPIRED, "skip": skip} for skip in (1, 3))
 
-    def __init__(self, api: PartnerApi, drive: Drive) -> None:
-        self._api, self._drive = api, drive
-        payer, payee = (api.sandbox_customer(name=name).id for name in ("Certification", "Payee"))
+
+class Certification:
+    """Drives a client of the Partner API through all checks. It moves the clock of the sandbox."""
+
+    pays, lists = "create_on_us_transfer", "list_pocket_transactions"
+    """The operations that the client is asked to use."""
+    _rotated: Mapping[str, str] = {}
+
+    def __init__(self, api: PartnerApi, drive: Drive, renewal: Renewal) -> None:
+        self._api, self._drive, self._renewal = api, drive, renewal
+        self._cents = count(1_01)
+        self._customer = self._payer()
+        payee = api.sandbox_customer(name="Payee").id
         pays, gets = (
-            api.create_pocket(each, pocket_name="A", deposit_strategy_id="UST-4W").id for each in (payer, payee)
+            api.create_pocket(each, pocket_name="A", deposit_strategy_id="UST-4W").id
+            for each in (self._customer, payee)
         )
         address = next(iter(api.list_portals(gets))).network_address
         counterparty = {"type": "on_us", "account_number": address, "counterparty_name": _business("Payee")}
-        self._customer, self._pocket = payer, str(pays)
-        self._payee = str(api.create_counterparty(payer, counterparty).id)  # type: ignore[arg-type] # an on-us one
+        self._pocket = str(pays)
+        self._payee = str(api.create_counterparty(self._customer, counterparty).id)  # type: ignore[arg-type] # an on-us one
         self._portal = next(iter(api.list_portals(pays))).id
         api.sandbox_wire(portal_id=self._portal, amount_usdc=10_000_00, sender_name="Contoso")
 
     def run(self) -> list[Finding]:
         """Return the findings of all checks."""
-        short = {"fault": FaultKind.SHORT_PAGES, "times": _EACH}
+        short = {"fault": FaultKind.SHORT_PAGES, "times": EVERY_REQUEST}
         return [
-            *(self.pay(each) for each in _PAYMENTS),
-            self.pay_in_vain("a refusal that stays (404)", {"fault": FaultKind.NONE}, pocket_id=str(ids.new())),
-            self.pay_in_vain("the signing secret has ended (401)", {"fault": FaultKind.SECRET_ENDED, "times": _EACH}),
-            self.list_rows("new fields and a new type in a list", {"fault": FaultKind.NEW_FIELDS, "times": _EACH}),
-            self.list_rows("pages while rows arrive", short),
+            *(self.pay(each) for each in PAYMENTS),
+            self.pay_in_vain("a refusal that stays (404)", pocket_id=str(ids.new())),
+            *self.rotate(),
             self.list_rows(
-                "the access token ends between two pages (401)", short, {"fault": FaultKind.TOKEN_EXPIRED, "skip": 1}
+                "new fields and a new type in a list", {"fault": FaultKind.NEW_FIELDS, "times": EVERY_REQUEST}
             ),
-            self.return_after_settlement(),
+            self.list_rows("pages while rows arrive", short),
+            self.list_rows("the access token ends between pages (401), twice", short, *TOKEN_ENDS_TWICE),
+            *self._own_checks(),
             self.list_day(),
         ]
 
-    def pay(self, fault: _Fault) -> Finding:
-        """Let the client pay, and judge its requests."""
-        cents = 1_00 + list(FaultKind).index(fault.kind)
-        answer, requests = self._meet(self._payment(cents), PAYS, {"fault": fault.kind, "seconds": fault.seconds})
+    def _payer(self) -> UUID:
+        return self._api.sandbox_customer(name="Certification").id
+
+    def _own_checks(self) -> list[Finding]:
+        return [self.return_after_settlement()]
+
+    def _count_paid(self, cents: int) -> int:
+        """Return how many payments of an amount were made."""
         found = self._api.list_on_us_transfers(
             pocket_id=self._pocket, amount_from=cents, amount_to=cents, status=["COMPLETED"]
         )
-        wrong = payment_mistakes(requests, done=answer.done, paid=len(list(found)), pause=fault.seconds)
-        wrong += ["It did not send the request again."] if fault.sent_again and len(requests) == 1 else []
-        return _finding(fault.tried, "pays once, under one key", wrong)
+        return len(list(found))
 
-    def pay_in_vain(self, tried: str, fault: dict[str, Any], **changed: str) -> Finding:
+    def _rows(self) -> Iterable[Any]:
+        return self._api.list_pocket_transactions(self._pocket, limit=100)
+
+    def pay(self, fault: Fault) -> Finding:
+        """Let the client pay, and judge its requests."""
+        cents = next(self._cents)
+        met = {"fault": fault.kind, "seconds": fault.seconds, "times": fault.times}
+        answer, requests = self._meet(self._payment(cents), self.pays, met)
+        wrong = payment_mistakes(
+            requests, self.pays, done=answer.done, paid=self._count_paid(cents), pause=fault.seconds
+        )
+        wrong += ["It did not send the request again."] if fault.sent_again and len(requests) == 1 else []
+        return finding(fault.tried, "pays once, under one key", wrong)
+
+    def pay_in_vain(self, tried: str, **changed: str) -> Finding:
         """Let the client pay, which the bank refuses; once more is forgiven, as it may have read its secret again."""
-        answer, requests = self._meet(self._payment(1_00) | changed, PAYS, fault)
-        wrong = [] if 0 < len(requests) <= _ATTEMPTS_IN_VAIN else [f"It sent {len(requests)} requests."]
+        cents = next(self._cents)
+        answer, requests = self._meet(self._payment(cents) | changed, self.pays, {"fault": FaultKind.NONE})
+        wrong = [f"It sent {len(requests)} requests."] if len(requests) > _ATTEMPTS_IN_VAIN else []
         wrong += ["It took the payment for done."] if answer.done else []
-        return _finding(tried, "fails, and does not repeat it", wrong)
+        wrong += ["It paid."] if self._count_paid(cents) else []
+        return finding(tried, "fails, and does not repeat it", wrong)
+
+    def rotate(self) -> list[Finding]:
+        """Let the client pay with its old secret or key while it is valid and when it has ended, and with a new one."""
+        self._renewal.adopt(self._api.sandbox_rotate_credentials(**self._rotated))
+        found = [self.pay(Fault("a new secret or key, the old one still valid", FaultKind.NONE, sent_again=False))]
+        renewed = self._api.sandbox_rotate_credentials(**self._rotated)
+        try:
+            self._renewal.adopt(renewed)
+            sleep(_UNTIL_KNOWN_SECONDS)
+            found.append(self.pay_in_vain("the old secret or key has ended (401)"))
+        finally:
+            self._renewal.publish(renewed)
+        given = {name: text for name, text in msgspec.to_builtins(renewed).items() if text is not None}
+        self._drive(given | {"do": "credentials"})
+        return [*found, self.pay(Fault("the new secret or key", FaultKind.NONE, sent_again=False))]
 
     def list_rows(self, tried: str, *faults: dict[str, Any], day: date | None = None) -> Finding:
         """Let the client read all rows of a Pocket while others arrive, or those of a day."""
-        rows = list(self._api.list_pocket_transactions(self._pocket, limit=100))
-        due = [str(each.id) for each in rows if day in {None, et_date(each.time_booked)}]
+        due = [str(each.id) for each in self._rows() if day in {None, et_date(each.time_booked)}]
         task = {"do": "list", "pocket_id": self._pocket} | ({} if day is None else {"day": day.isoformat()})
-        answer, requests = self._meet(task, LISTS, *faults, arriving=day is None)
-        wrong = listing_mistakes(answer, due, is_whole=day is not None) + _refusals(requests)
-        return _finding(tried, "reads every row once", wrong)
+        answer, requests = self._meet(task, self.lists, *faults, arriving=day is None)
+        wrong = listing_mistakes(answer, due, is_whole=day is not None) + refusals(requests)
+        return finding(tried, "reads every row once", wrong)
 
     def return_after_settlement(self) -> Finding:
         """Let an ACH debit be returned after it was settled, and ask the client about it before and after."""
@@ -157,7 +210,7 @@ class Certification:
         api.sandbox_ach_move(sent.id, move="return", code="R10")
         said += self._drive(task).words
         wrong = [] if said == ["PROCESSED", "FAILED"] else [f"It said {', then '.join(said) or 'nothing'}."]
-        return _finding("an ACH debit returned after settlement", "says PROCESSED, then FAILED", wrong)
+        return finding("an ACH debit returned after settlement", "says PROCESSED, then FAILED", wrong)
 
     def list_day(self) -> Finding:
         """Let the client read a day of 23 or 25 hours, with payments next to both of its midnights."""
@@ -200,20 +253,20 @@ class Certification:
         return self._api.sandbox_faults().items[0].requests
 
 
-def payment_mistakes(requests: Sequence[ObservedRequest], *, done: bool, paid: int, pause: int) -> list[str]:
+def payment_mistakes(requests: Sequence[ObservedRequest], pays: str, *, done: bool, paid: int, pause: int) -> list[str]:
     """Return what is wrong with the requests of one payment, between which there must be a `pause`."""
     keys = {each.idempotency_key for each in requests}
     pauses = [(later.received_at - sooner.answered_at).total_seconds() for sooner, later in pairwise(requests)]
     shortest = max(0, min(pauses, default=pause))
     mistakes = {
-        f"It sent no request of {PAYS}.": not requests,
+        f"It sent no request of {pays}.": not requests,
         f"It paid {paid} times.": paid > 1,
         f"It used {len(keys)} idempotency keys for one payment; a retry has the first key.": len(keys) > 1,
         f"It sent again after {shortest:.1f} s; Retry-After was {pause} s.": shortest < pause - _TOLERANCE_SECONDS,
         "It did not pay.": not paid,
         "It reported a failure of a payment that was made.": paid and not done,
     }
-    return [text for text, is_so in mistakes.items() if is_so] + _refusals(requests)
+    return [text for text, is_so in mistakes.items() if is_so] + refusals(requests)
 
 
 def listing_mistakes(answer: Answer, due: Sequence[str], *, is_whole: bool) -> list[str]:
@@ -240,7 +293,8 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), ET)
 
 
-def _refusals(requests: Sequence[ObservedRequest]) -> list[str]:
+def refusals(requests: Sequence[ObservedRequest]) -> list[str]:
+    """Return what is wrong if the bank refused a request for more than a fault."""
     refused = [each for each in requests if not each.faults and each.status_code in {401, 403}]
     return [f"{len(refused)} requests were refused for their token or signature."] if refused else []
 
@@ -249,5 +303,6 @@ def _business(name: str) -> dict[str, str]:
     return {"type": "business", "business_name": name}
 
 
-def _finding(tried: str, expected: str, wrong: Sequence[str]) -> Finding:
+def finding(tried: str, expected: str, wrong: Sequence[str]) -> Finding:
+    """Return the outcome of a check in which this was wrong."""
     return Finding(tried, expected, " ".join(wrong) or "as it must be", passed=not wrong)

@@ -17,7 +17,8 @@ def open_partner_api(box: SandboxFile, *, attempts: int = 1) -> Iterator[Partner
 
 
 @contextmanager
-def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
+def open_customer_api(box: SandboxFile, *, attempts: int = 1) -> Iterator[CustomerApi]:
     """Yield the Customer API."""
-    with cli_errors(), CustomerApi(local_client(box.customer_url, box.ca_file, customer_auth(box)), attempts=1) as api:
+    http = local_client(box.customer_url, box.ca_file, customer_auth(box))
+    with cli_errors(), CustomerApi(http, attempts=attempts) as api:
         yield api

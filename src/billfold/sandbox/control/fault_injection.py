@@ -3,19 +3,22 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
 import msgspec
 from typing_extensions import override
 
+from billfold.apis.customer_api import CustomerApi
+from billfold.apis.partner_api import PartnerApi
 from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient, WebhookResponse
-from billfold.http.api import Api
 from billfold.http.edge import SECURITY_HEADERS
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest, Receive, Scope, Send
 from billfold.http.responses import ProblemWithHeaders, response_to, unauthorized
+from billfold.oauth.caller import challenge
+from billfold.oauth.dpop import Nonces
+from billfold.oauth.rules.public_keys import parse_jws
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError, NotFound
@@ -31,8 +34,8 @@ _OF_ANSWER = {FaultKind.ANSWER_LOST, FaultKind.CONNECTION_DROPPED, FaultKind.SLO
 class FaultyApi:
     """ASGI: an API of a sandbox. Operations of the sandbox itself meet no faults."""
 
-    def __init__(self, api: Api, state_dir: Path) -> None:
-        self._api, self._faults = api, FaultStore(state_dir)
+    def __init__(self, api: PartnerApi | CustomerApi) -> None:
+        self._api, self._faults = api, FaultStore(api.bank.settings.state_dir)
         self.lifespan = api.lifespan
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,12 +75,24 @@ class FaultyApi:
             query = parse_qs(scope["query_string"].decode(), keep_blank_values=True)
             scope["query_string"] = urlencode({**query, "limit": 2}, doseq=True).encode()
             await asyncio.sleep(0.1)  # rows arrive between two pages
-        if refusal := _refusal(met):
+        if refusal := self._refusal(met, scope):
             await _refuse(refusal, scope, send)
         elif _OF_ANSWER.isdisjoint(met):
             await self._api(scope, receive, send)
         else:
             await self._answer(met, scope, receive, send)
+
+    def _refusal(self, met: Mapping[FaultKind, int], scope: Scope) -> BillfoldError | None:
+        """Return the refusal of a request before it is carried out, if it meets one."""
+        for kind in met.keys() & {FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE}:
+            return ProblemWithHeaders(kind, _DETAIL, (b"retry-after", str(met[kind]).encode()))
+        is_customer = isinstance(self._api, CustomerApi)
+        if FaultKind.TOKEN_EXPIRED in met:
+            return challenge("dpop", "invalid_token", _DETAIL) if is_customer else unauthorized(_DETAIL)
+        if FaultKind.NONCE_REQUIRED in met and is_customer and not _has_nonce(scope):
+            nonce = Nonces(self._api.bank.vault).current(wall_now())
+            return challenge("dpop", "use_dpop_nonce", _DETAIL, (b"dpop-nonce", nonce.encode()))
+        return None
 
     async def _answer(self, met: Mapping[FaultKind, int], scope: Scope, receive: Receive, send: Send) -> None:
         """Carry a request out, and do something else with its answer."""
@@ -102,13 +117,13 @@ class FaultyApi:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
-def _refusal(met: Mapping[FaultKind, int]) -> BillfoldError | None:
-    """Return the refusal of a request before it is carried out, if it meets one."""
-    for kind in met.keys() & {FaultKind.RATE_LIMITED, FaultKind.UNAVAILABLE}:
-        return ProblemWithHeaders(kind, _DETAIL, (b"retry-after", str(met[kind]).encode()))
-    if FaultKind.TOKEN_EXPIRED in met:
-        return unauthorized(_DETAIL)
-    return ProblemWithHeaders("invalid-signature", _DETAIL) if FaultKind.SECRET_ENDED in met else None
+def _has_nonce(scope: Scope) -> bool:
+    """Tell whether a proof has a nonce; the bank says whether it is right."""
+    proof = next((value for name, value in scope["headers"] if name == b"dpop"), b"")
+    try:
+        return "nonce" in parse_jws(proof.decode("latin-1")).claims
+    except ValueError:
+        return False
 
 
 async def _refuse(error: BillfoldError, scope: Scope, send: Send) -> None:
@@ -116,11 +131,13 @@ async def _refuse(error: BillfoldError, scope: Scope, send: Send) -> None:
 
 
 def _with_new_field(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return an object as a later release may send it; of a list's items the first has a new type."""
+    """Return an object as a later release may send it; a list begins with a new type, events have a new kind."""
     if isinstance(own := fields.get("metadata"), dict):
         own.pop(_NEW_FIELD)  # its fields are the caller's
     if isinstance(items := fields.get("items"), list) and items and isinstance(items[0], dict):
         items[0]["type"] = "NEW_TYPE"
+    if "event_type" in fields:
+        fields["event_type"] = "new.kind.success"
     return fields | {_NEW_FIELD: {"a": [1]}}
 
 

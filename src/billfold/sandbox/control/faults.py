@@ -34,7 +34,7 @@ class FaultKind(StrEnum):
     UNAVAILABLE = "unavailable"
     SLOW = "slow"
     TOKEN_EXPIRED = "token-expired"  # noqa: S105 - a name, not a secret
-    SECRET_ENDED = "secret-ended"  # noqa: S105 - a name, not a secret
+    NONCE_REQUIRED = "nonce-required"
     NEW_FIELDS = "new-fields"
     SHORT_PAGES = "short-pages"
     DELIVERY_LOST = "delivery-lost"
@@ -52,10 +52,11 @@ class FaultRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A fault. `target` is the operationId of its requests, or the event type of its deliveries; without one, all.
 
     `answer-lost` is a 500 and `connection-dropped` a cut connection after the request was carried out. `rate-limited`
-    (429) and `unavailable` (503) come before, with `seconds` as Retry-After; so do `token-expired` and `secret-ended`
-    (401). `slow` answers after `seconds`; `new-fields` adds fields, and to a list a `type` that is new; `short-pages`
-    has two entries a page; `none` only keeps the requests. `delivery-lost` is an attempt that fails; `delivery-late`
-    comes after `seconds`, and what follows after it; `delivery-out-of-order` lets what follows overtake it.
+    (429) and `unavailable` (503) come before, with `seconds` as Retry-After; so do `token-expired` (401) and
+    `nonce-required` (401), for requests whose DPoP proof has no nonce. `slow` answers after `seconds`; `new-fields`
+    adds fields, and to a list a `type` that is new; `short-pages` has two entries a page; `none` only keeps the
+    requests. `delivery-lost` is an attempt that fails; `delivery-late` comes after `seconds`, and what follows after
+    it; `delivery-out-of-order` lets what follows overtake it.
     """
 
     fault: FaultKind

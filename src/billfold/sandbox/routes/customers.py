@@ -14,19 +14,25 @@ from billfold.accounts.customers.schemas import Name, parse_person_name
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.accounts.profiles import seal_profile
 from billfold.http.schemas import NOT_BLANK
+from billfold.identity.partners.administration import by_operator, rotate_secret
 from billfold.identity.partners.caller import Caller
+from billfold.identity.partners.store import find_partner
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.types import PocketStatus
+from billfold.oauth import clients
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.decisions import decide
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationKind
+from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
-from billfold.platform.errors import FieldError, InvalidInput, Refused
-from billfold.sandbox.routes.operations import derived_id, sandbox_post
+from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.sandbox.provisioning import new_key
+from billfold.sandbox.routes.operations import derived_id, require_first_partner, sandbox_post
 from billfold.sandbox.simulated_providers import NEEDED_OF_BUSINESS, NEEDED_OF_INDIVIDUAL
 
+_FIRST = ("sandbox-of-another-partner",)
 Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -219,3 +225,42 @@ async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest
             reason=data.reason,
         )
     )
+
+
+class RotateCredentials(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An OAuth client whose key is replaced; without one it is the signing secret of the partner."""
+
+    client_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128)] | None = None
+
+
+class RotatedCredentials(msgspec.Struct, kw_only=True):
+    """A new signing secret, or a new key of an OAuth client (PEM) and its id."""
+
+    shared_secret: str | None = None
+    private_key: str | None = None
+    kid: str | None = None
+
+
+@sandbox_post("credentials/rotate/", name="sandbox_rotate_credentials", status=201, refuses=("not-found", *_FIRST))
+async def rotate_credentials(caller: Caller, bank: Bank, data: RotateCredentials) -> RotatedCredentials:
+    """Replace the signing secret of the partner, or the key of an OAuth client, as its operator would.
+
+    The former stays valid for a day. One that was replaced before ends at once, a key with all tokens of its client.
+    """
+    await require_first_partner(bank, caller)
+    if data.client_id is None:
+        partner = await find_partner(bank.pool, caller.partner_slug)
+        assert partner is not None
+        return RotatedCredentials(shared_secret=await rotate_secret(by_operator(bank, partner)))
+    private, public = new_key()
+    now, client_id = wall_now(), data.client_id
+    async with bank.pool.acquire() as conn, conn.transaction():
+        client = await clients.find_client(conn, client_id)
+        if client is None:
+            raise NotFound("There is no such client.")
+        for each in await clients.list_client_keys(conn, client_id, now):
+            if each.expires_at is not None:
+                await clients.revoke_client_key(conn, client_id, each.key_id, now=now)
+        key = await clients.rotate_client_key(conn, client_id, public, now=now)
+        await clients.record_oauth_client(bank, conn, client, action="service_user.key_rotated", key_id=key.key_id)
+    return RotatedCredentials(private_key=private, kid=key.key_id)
