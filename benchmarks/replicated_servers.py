@@ -11,6 +11,8 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 from benchmarks.server import free_port
 from billfold.platform.database.connection import connect
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError, ServerUser
@@ -25,6 +27,7 @@ timezone = UTC
 """
 _FAST = "fsync = off\n"
 POLL_SECONDS = 0.05
+_KILL_SECONDS = 10
 
 
 class ReplicatedServers:
@@ -74,8 +77,14 @@ class ReplicatedServers:
         return {name: self._pid_of(name) for name in self.ports}
 
     def kill_primary(self) -> None:
-        """Kill the primary as a crash would: nothing is flushed or announced."""
-        self._signal(_PRIMARY, signal.SIGKILL)
+        """Kill the primary as a crash would: nothing is flushed or announced, and nothing is answered afterwards."""
+        server = psutil.Process(self._pid_of(_PRIMARY))
+        # The processes of connections too: they answer what they were sent until they see that the first one is gone.
+        processes = [server, *server.children(recursive=True)]
+        for each in processes:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        psutil.wait_procs(processes, timeout=_KILL_SECONDS)
 
     def promote_replica(self) -> None:
         """Make the replica the primary; return when it takes writes."""
@@ -90,9 +99,6 @@ class ReplicatedServers:
         for name in self.ports:
             with suppress(EmbeddedPostgresError):  # it does not run
                 self.owner.run("pg_ctl", "stop", "-w", "-m", "immediate", "-D", str(self._folder / name))
-
-    def _signal(self, name: str, number: int) -> None:
-        os.kill(self._pid_of(name), number)
 
     def _pid_of(self, name: str) -> int:
         return int((self._folder / name / "postmaster.pid").read_text().splitlines()[0])

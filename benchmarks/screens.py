@@ -54,7 +54,8 @@ _PAYEE = {
     "account_type": "CHECKING",
 }
 _BUSINESSES = "/api/v2/business-applications/"
-_WAIT_SECONDS = 10.0
+_WAIT_SECONDS = 120.0
+"""For an e-mail, which is sent after those of a day with thousands of payments."""
 _ADVANCE_SECONDS = 600.0
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 
@@ -173,7 +174,10 @@ def _link(folder: Path, email: str) -> str:
     deadline = monotonic() + _WAIT_SECONDS
     while monotonic() < deadline:
         for file in sorted((folder / "mail").glob("*.eml"), reverse=True, key=lambda each: each.stat().st_mtime_ns):
-            message = message_from_bytes(file.read_bytes(), policy=policy.default)
+            content = file.read_bytes()
+            if email.encode() not in content:  # to parse thousands of e-mails takes longer than to wait for this one
+                continue
+            message = message_from_bytes(content, policy=policy.default)
             found = re.search(r"https://[^/\s]+(/\S+\?link=\S+)", message.get_content())
             if message["To"] == email and found:
                 return found[1]
