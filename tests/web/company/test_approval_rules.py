@@ -2,9 +2,12 @@
 
 import json
 
-from tests.support.approvals import REQUESTS, RULES, counterparty, on_us
+from tests.approvals.test_policies import asked, document, require
+from tests.support.approvals import RULES, counterparty, on_us
 from tests.support.world import UNKNOWN
 from tests.web.company.test_move_money import decide, with_passkey
+
+from billfold.web.company.approvals.policy_text import TEMPLATES
 
 LARGE = {
     "name": "Large",
@@ -16,6 +19,10 @@ LARGE = {
     "role.APPROVER": "yes",
     "enabled": "yes",
 }
+POLICY = document(
+    require("large payments", "payment.amount_cents >= 5000000", 2),
+    tests=[{"name": "small", "payment": {"amount_cents": 1}, "expect": {"decision": "ALLOW"}}],
+)
 SENTENCE = "Wires of $10,000.00 or more need 1 approval from Admins or Approvers."
 
 
@@ -32,23 +39,7 @@ async def test_a_rule_is_reviewed_in_words_proposed_and_in_force_once_another_me
     assert (await viewer.post(f"{path}/new", LARGE | {"csrf": viewer.csrf, "step": "propose"})).status_code == 403
     approver = await console(customer_desk, role="ADMIN")
     device = await with_passkey(approver)
-    await maker.go(f"{path}/new")
-    for wrong, said in (
-        ({"min_amount_usdc": "a lot"}, {"min_amount_usdc": "The smallest amount must be dollars like 1,250.50."}),
-        ({"required_approvals": "9"}, "required_approvals"),
-        ({"order_0": "ADMIN", "order_1": UNKNOWN}, "approver_ids"),
-        ({"action.TRANSFER": "", "name": " "}, "name"),
-    ):
-        page = await maker.post(f"{path}/new", LARGE | wrong | {"csrf": maker.csrf, "step": "review"})
-        maker.page = page
-        assert page.status_code == 422, wrong
-        assert said in (maker.mistakes, *maker.mistakes), maker.mistakes
-    for step in ("review", "propose"):
-        form = LARGE | {"required_approvals": "2", "csrf": maker.csrf, "step": step}
-        maker.page = await maker.post(f"{path}/new", form)
-        assert maker.page.status_code == 409
-        assert "requires more approvals than the team can give: 1 more" not in maker.text
-        assert "2 more are needed, and only one member may give one. Nobody approves their own request." in maker.text
+    await _refuses_what_nobody_could_satisfy(maker, path)
     assert (await customer_desk.get(RULES))["items"] == []
     maker.page = await maker.post(f"{path}/new", LARGE | {"csrf": maker.csrf, "step": "review"})
     assert SENTENCE in maker.text
@@ -64,65 +55,70 @@ async def test_a_rule_is_reviewed_in_words_proposed_and_in_force_once_another_me
     await viewer.go(path)
     assert f"{SENTENCE} Could approve today: AL Anna Lind" in viewer.text
     (rule,) = (await customer_desk.get(RULES))["items"]
-    await maker.go(f"{path}/{rule['id']}")
-    ordered = LARGE | {"order_0": "ADMIN", "daily_cap_usdc": "50000", "type.WIRE": "yes", "type.USDC": "yes"}
-    maker.page = await maker.post(f"{path}/{rule['id']}", ordered | {"csrf": maker.csrf, "step": "review"})
-    assert "Wires and USDC transfers of $10,000.00 or more need 1 approval: first an Admin. Up to $50,000" in maker.text
-    assert f"Now: {SENTENCE}" in maker.text
-    await maker.send(f"{path}/{rule['id']}", change="remove")
-    await maker.follow()
-    assert "Approval rule removed: Large" in maker.text
+    await _changes_and_removes(maker, f"{path}/{rule['id']}")
     stranger = await console(other_customer)
     assert (await stranger.go(f"{stranger.home}/approval-rules/{rule['id']}")).status_code == 404
     assert (await stranger.go(path)).status_code == 404
+
+
+async def _refuses_what_nobody_could_satisfy(maker, path):
+    await maker.go(f"{path}/new")
+    for wrong, said in (
+        ({"min_amount_usdc": "a lot"}, {"min_amount_usdc": "The smallest amount must be dollars like 1,250.50."}),
+        ({"required_approvals": "9"}, "required_approvals"),
+        ({"order_0": "ADMIN", "order_1": UNKNOWN}, "approver_ids"),
+        ({"action.TRANSFER": "", "name": " "}, "name"),
+    ):
+        page = await maker.post(f"{path}/new", LARGE | wrong | {"csrf": maker.csrf, "step": "review"})
+        maker.page = page
+        assert page.status_code == 422, wrong
+        assert said in (maker.mistakes, *maker.mistakes), maker.mistakes
+    for step in ("review", "propose"):
+        form = LARGE | {"required_approvals": "2", "csrf": maker.csrf, "step": step}
+        maker.page = await maker.post(f"{path}/new", form)
+        assert maker.page.status_code == 409
+        assert "2 more are needed, and only one member may give one. Nobody approves their own request." in maker.text
+
+
+async def _changes_and_removes(maker, path):
+    await maker.go(path)
+    ordered = LARGE | {"order_0": "ADMIN", "daily_cap_usdc": "50000", "type.WIRE": "yes", "type.USDC": "yes"}
+    maker.page = await maker.post(path, ordered | {"csrf": maker.csrf, "step": "review"})
+    assert "Wires and USDC transfers of $10,000.00 or more need 1 approval: first an Admin. Up to $50,000" in maker.text
+    assert f"Now: {SENTENCE}" in maker.text
+    await maker.send(path, change="remove")
+    await maker.follow()
+    assert "Approval rule removed: Large" in maker.text
 
 
 async def test_a_policy_is_written_checked_on_past_payments_proposed_and_put_back(
     customer_desk, console, world, funded, payroll_pocket
 ):
     payee = await counterparty(world, customer_desk.team.customer, await world.pocket())
-    await customer_desk.post(REQUESTS, on_us(funded, 60_000_00, counterparty=payee))
-    await customer_desk.post(REQUESTS, on_us(funded, 10_00, to=payroll_pocket))
     maker, manager = await console(customer_desk), await console(customer_desk, role="MANAGER")
+    await asked(customer_desk, on_us(funded, 60_000_00, counterparty=payee))
+    await asked(customer_desk, on_us(funded, 10_00, to=payroll_pocket))
     device = await with_passkey(manager)
     path = f"{maker.home}/policy"
     await manager.go(path)
     assert "No policy yet" in manager.text
     assert (await manager.go(f"{path}/edit")).status_code == 403
     assert (await manager.post(f"{path}/edit", {"csrf": manager.csrf, "document": "{}"})).status_code == 403
-    await maker.go(f"{path}/edit?add=large")
-    assert "large payments" in maker.page.text
-    text = json.dumps(
-        {
-            "rules": [
-                {
-                    "name": "large payments",
-                    "when": "payment.amount_cents >= 5000000",
-                    "then": {"decision": "REQUIRE", "approvals": 2},
-                }
-            ],
-            "tests": [{"name": "small", "payment": {"amount_cents": 1}, "expect": {"decision": "ALLOW"}}],
-        },
-        indent=1,
-    )
-    for before, after, line, said in (
-        ("[\n", "[,\n", 2, "Not JSON: Expecting value"),
-        ("amount_cents >=", "amout >=", 5, "Rule 'large payments': when"),
-        ('"REQUIRE"', '"MAYBE"', 6, "Rule 'large payments': then"),
-        ('"approvals": 2', '"approvals": "two"', 8, "Rule 'large payments': then.approvals"),
-        ('"ALLOW"', '"REFUSE"', 13, "Test 'small': 'small' fails: the policy decides ALLOW"),
-    ):
-        wrong = text.replace(before, after, 1)
-        step = "propose" if "REFUSE" in wrong else "check"
-        maker.page = await maker.post(f"{path}/edit", {"csrf": maker.csrf, "document": wrong, "step": step})
-        assert maker.page.status_code == 422
-        assert f"Line {line} {said}" in maker.text, maker.text
+    for name in TEMPLATES:
+        await maker.go(f"{path}/edit?add={name}")
+        await maker.send(f"{path}/edit", step="check")
+        assert "All pass" in maker.text, name
+    text = json.dumps(POLICY, indent=1)
+    await _names_the_line_of_each_mistake(maker, path, text)
     sent = {"csrf": maker.csrf, "document": text.replace("\n", "\r\n")}
     maker.page = await maker.post(f"{path}/edit", sent | {"step": "check"})
-    assert "All pass" in maker.text
-    assert "1 of them would have been decided otherwise" in maker.text
-    assert "2 approvals by large payments $60,000.00" in maker.text
-    assert "2 more are needed, and only one member may give one. Its payments will be refused." in maker.text
+    for said in (
+        "All pass",
+        "1 of them would have been decided otherwise",
+        "2 approvals by large payments $60,000.00",
+        "2 more are needed, and only one member may give one. Its payments will be refused.",
+    ):
+        assert said in maker.text
     proposed = await maker.send(f"{path}/edit", document=text, step="propose")
     assert (await decide(manager, device, proposed.headers["location"].partition("?")[0])).status_code == 303
     await manager.go(path)
@@ -135,3 +131,18 @@ async def test_a_policy_is_written_checked_on_past_payments_proposed_and_put_bac
     assert "Rule large payments" in maker.text
     for version in ("9", "x", "2" * 50):
         assert (await maker.go(f"{path}/versions/{version}")).status_code == 404
+
+
+async def _names_the_line_of_each_mistake(maker, path, text):
+    for before, after, line, said in (
+        ("[\n", "[,\n", 2, "Not JSON: Expecting value"),
+        ("amount_cents >=", "amout >=", 5, "Rule 'large payments': when"),
+        ('"REQUIRE"', '"MAYBE"', 7, "Rule 'large payments': then.decision must be one of REFUSE, REQUIRE"),
+        ('"approvals": 2', '"approvals": "two"', 8, "Rule 'large payments': then.approvals"),
+        ('"ALLOW"', '"REFUSE"', 14, "Test 'small': 'small' fails: the policy decides ALLOW"),
+    ):
+        wrong = text.replace(before, after, 1)
+        step = "propose" if "REFUSE" in wrong else "check"
+        maker.page = await maker.post(f"{path}/edit", {"csrf": maker.csrf, "document": wrong, "step": step})
+        assert maker.page.status_code == 422
+        assert f"Line {line} {said}" in maker.text, maker.text

@@ -17,7 +17,7 @@ from billfold.approvals.store.reviews import list_other_members
 from billfold.approvals.types import Reviewer, Rule
 from billfold.http.raw_request import convert
 from billfold.platform import ids
-from billfold.web.company.approvals.rule_words import ACTIONS, KINDS, ROLES, sentence_of_rule
+from billfold.web.company.approvals.rule_words import ACTIONS, KINDS, ROLES, names_of, sentence_of_rule
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import cents_of, ticked
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
@@ -47,11 +47,6 @@ def show(rule: Rule, team: list[Reviewer]) -> ShownRule:
         approvers=list(found.values()) if rule.required_approvals else [],
         lockout=find_lockout(rule, team),
     )
-
-
-def names_of(team: list[Reviewer]) -> dict[UUID, str]:
-    """Return the names of members by their ids."""
-    return {each.member_id: f"{each.first_name} {each.last_name}".strip() for each in team}
 
 
 @get(_PATH)
@@ -191,5 +186,3 @@ async def propose_rule_change(company: InCompany, rule_id: str) -> PageResponse:
 
 def _proposed(company: Company, made: AuthorizationRequest) -> PageResponse:
     return redirect(f"{company.path}/approvals/changes/{made.id}", done="change-proposed")
-
-

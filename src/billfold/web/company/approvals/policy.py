@@ -19,7 +19,6 @@ from billfold.approvals.store.reviews import list_other_members
 from billfold.approvals.types import ApprovalRequirement, Reviewer, TransferRequest
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.policies.types import PolicyDocument, PolicyRule, Require
-from billfold.web.company.approvals.approval_rules import names_of
 from billfold.web.company.approvals.policy_text import (
     TEMPLATES,
     Mistake,
@@ -29,7 +28,7 @@ from billfold.web.company.approvals.policy_text import (
     with_template,
     written,
 )
-from billfold.web.company.approvals.rule_words import ROLES, listed
+from billfold.web.company.approvals.rule_words import ROLES, listed, names_of
 from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import FormError, PageResponse, redirect
 
@@ -176,13 +175,14 @@ async def check_or_propose(company: InCompany) -> PageResponse:
     return await _editor(company, text, results=results, tried=tried, rules=rules)
 
 
-async def _editor(company: Company, text: str, *, wrong: FormError = "", **found: Any) -> PageResponse:  # noqa: ANN401 - what the template shows
+async def _editor(company: Company, text: str, *, wrong: FormError = "", **found: Any) -> PageResponse:
     company.require("approval_rules.write")
     current = await _find_policy(company)
     nothing = {"mistakes": [], "results": None, "tried": None, "rules": []}
     return company.render(
         "policy_editor",
-        wrong=wrong or ("The document cannot be proposed as it is." if found.get("mistakes") else ""),
+        wrong=wrong,
+        status=422 if found.get("mistakes") else None,
         text=text,
         version=current.version if current else 0,
         templates=TEMPLATES,

@@ -108,8 +108,8 @@ TEMPLATES: Final[Mapping[str, tuple[str, Any]]] = {
         "large payments",
         "payment.direction == 'OUT' && payment.amount_cents >= 5000000",
         {"decision": "REQUIRE", "approvals": 2},
-        _test("a payment of $50,000", {"amount_cents": 5_000_000}, "REQUIRE"),
-        _test("a payment of less", {"amount_cents": 4_999_999}, "ALLOW"),
+        _test("a large payment", {"amount_cents": 5_000_000}, "REQUIRE"),
+        _test("one cent less", {"amount_cents": 4_999_999}, "ALLOW"),
     ),
     "daily-limit": _template(
         "A limit per day",

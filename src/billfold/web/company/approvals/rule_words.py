@@ -1,11 +1,17 @@
 """Approval rules in sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
+import msgspec
+
 from billfold.approvals.rule_schemas import ApprovalRule
+from billfold.approvals.schemas import AuthorizationRequest
+from billfold.approvals.store.reviews import list_other_members
+from billfold.approvals.types import Reviewer
 from billfold.platform.money import format_usd
+from billfold.web.console.team import Company
 
 ROLES: Final = {"ADMIN": "Admins", "MANAGER": "Managers", "APPROVER": "Approvers"}
 """The roles that may approve."""
@@ -23,6 +29,23 @@ def sentence_of_rule(rule: ApprovalRule, names: Mapping[UUID, str]) -> str:
     count = rule.required_approvals
     needed = f"{count or 'no'} approval{'' if count <= 1 else 's'}"
     return f"{subject} need {needed}{_from(rule, names) if count else ''}.{_cap(rule)}"
+
+
+def names_of(team: Iterable[Reviewer]) -> dict[UUID, str]:
+    """Return the names of members by their ids."""
+    return {each.member_id: f"{each.first_name} {each.last_name}".strip() for each in team}
+
+
+async def words_of_rule(
+    company: Company, request: AuthorizationRequest, before: Mapping[str, Any]
+) -> list[tuple[str, str | None, str]]:
+    """Return what a change of a rule means: its sentence now and then."""
+    team = await list_other_members(company.page.pool, company.customer_id, than=())
+    names = names_of(team)
+    now = sentence_of_rule(msgspec.convert(before, ApprovalRule), names) if before else None
+    if request.action == "approval_rule.delete":
+        return [("In words", now, "No such rule")]
+    return [("In words", now, sentence_of_rule(msgspec.convert(request.change["rule"], ApprovalRule), names))]
 
 
 def listed(words: Sequence[str], conjunction: str) -> str:
