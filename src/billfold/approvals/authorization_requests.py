@@ -18,7 +18,7 @@ from billfold.approvals import rules, types
 from billfold.approvals.store.approval_rules import find_rule, insert, put_rule, remove_rule, update
 from billfold.approvals.store.policies import find_policy
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS, RequestKind, RequestType
-from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
+from billfold.approvals.store.reviews import list_other_members, list_team, record_review, users_behind
 from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
 from billfold.events import kinds
@@ -206,7 +206,7 @@ async def request_rule_change(
 
 async def check_rule_change(conn: Db, customer_id: UUID, rule: types.Rule) -> None:
     """Refuse a rule that cannot be satisfied. Raises InvalidInput, Refused `approval-impossible`."""
-    team = await list_other_members(conn, customer_id, than=())
+    team = await list_team(conn, customer_id)
     rules.check_rule(rule, rules.find_candidates(team, types.DEFAULT_REQUIREMENT, named=(), needs=rules.MAY_APPROVE))
     rules.check_not_locked_out(rule, team)
 
@@ -293,7 +293,7 @@ async def _change_rule(audited_action: AuditedAction, change: AuthorizationReque
     if change.action == "approval_rule.delete":
         await remove_rule(audited_action, change.customer_id, rule.rule_id)
     else:
-        team = await list_other_members(audited_action.conn, change.customer_id, than=())
+        team = await list_team(audited_action.conn, change.customer_id)
         rules.check_not_locked_out(rule, team)  # it may have changed since the request
         await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
 

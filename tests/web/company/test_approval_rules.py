@@ -74,10 +74,10 @@ async def _refuses_what_nobody_could_satisfy(maker, path):
         assert page.status_code == 422, wrong
         assert said in (maker.mistakes, *maker.mistakes), maker.mistakes
     for step in ("review", "propose"):
-        form = LARGE | {"required_approvals": "2", "csrf": maker.csrf, "step": step}
+        form = LARGE | {"required_approvals": "3", "csrf": maker.csrf, "step": step}
         maker.page = await maker.post(f"{path}/new", form)
         assert maker.page.status_code == 409
-        assert "2 more are needed, and only one member may give one. Nobody approves their own request." in maker.text
+        assert "3 more are needed, and only one member may give one. Nobody approves their own request." in maker.text
 
 
 async def _changes_and_removes(maker, path):
@@ -123,14 +123,10 @@ async def test_a_policy_is_written_checked_on_past_payments_proposed_and_put_bac
     assert (await decide(manager, device, proposed.headers["location"].partition("?")[0])).status_code == 303
     await manager.go(path)
     assert "large payments Needs 2 approvals payment.amount_cents >= 5000000" in manager.text
+    await maker.go(f"{path}/edit")
     second = await maker.send(f"{path}/edit", document='{"rules": []}', step="propose")
     await decide(manager, device, second.headers["location"].partition("?")[0])
-    await maker.go(f"{path}/versions/1")
-    await maker.send(f"{path}/versions/1")
-    await maker.follow()
-    assert "Rule large payments" in maker.text
-    for version in ("9", "x", "2" * 50):
-        assert (await maker.go(f"{path}/versions/{version}")).status_code == 404
+    await _puts_back(maker, path)
 
 
 async def _names_the_line_of_each_mistake(maker, path, text):
@@ -146,3 +142,12 @@ async def _names_the_line_of_each_mistake(maker, path, text):
         maker.page = await maker.post(f"{path}/edit", {"csrf": maker.csrf, "document": wrong, "step": step})
         assert maker.page.status_code == 422
         assert f"Line {line} {said}" in maker.text, maker.text
+
+
+async def _puts_back(maker, path):
+    await maker.go(f"{path}/versions/1")
+    await maker.send(f"{path}/versions/1")
+    await maker.follow()
+    assert "Rule large payments" in maker.text
+    for version in ("9", "x", "2" * 50):
+        assert (await maker.go(f"{path}/versions/{version}")).status_code == 404

@@ -47,24 +47,20 @@ WITH rejected AS MATERIALIZED (
   SELECT wire_id FROM wire WHERE customer_id = $1 AND created_at >= $2::date - 7 AND status = 'REJECTED'
    UNION ALL
   SELECT withdrawal_id FROM crypto_withdrawal
-   WHERE customer_id = $1 AND created_at >= $2::date - 7 AND status = 'REJECTED'
+   WHERE customer_id = $1 AND updated_at >= $2::date - 7 AND status = 'REJECTED'
+), asked AS (
+  SELECT coalesce(q.counterparty_id, CASE WHEN q.counterparty_id IS NULL
+                                          THEN (q.content #>> '{transfer,details,transfer_id}')::uuid END) AS payee,
+         q.counterparty_id IS NULL AS is_reversal, q.amount, q.business_date
+    FROM transfer_request q
+   WHERE q.customer_id = $1 AND q.created_at >= $2::date - 7 AND q.business_date BETWEEN $2 AND $3
+     AND q.request_id <> ALL($4) AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL
+     AND q.series_state IS NULL AND q.request_id NOT IN (SELECT id FROM rejected)
+     AND ($6::timestamptz IS NULL OR (q.created_at, q.written_no) < ($6, $7::bigint))
 ), made AS (
-  SELECT q.counterparty_id AS payee, q.amount, q.business_date
-    FROM transfer_request q
-   WHERE q.customer_id = $1 AND q.created_at >= $2::date - 7 AND q.business_date BETWEEN $2 AND $3
-     AND q.request_id <> ALL($4) AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL
-     AND q.series_state IS NULL AND q.counterparty_id IS NOT NULL AND q.request_id NOT IN (SELECT id FROM rejected)
-     AND ($6::timestamptz IS NULL OR (q.created_at, q.written_no) < ($6, $7::bigint))
-   UNION ALL
-  SELECT CASE WHEN o.transfer_id IS NULL THEN (q.content #>> '{transfer,details,transfer_id}')::uuid END, q.amount,
-         q.business_date
-    FROM transfer_request q
-    LEFT JOIN transfer o ON o.customer_id = q.customer_id
-                        AND o.transfer_id = (q.content #>> '{transfer,details,transfer_id}')::uuid
-   WHERE q.customer_id = $1 AND q.created_at >= $2::date - 7 AND q.business_date BETWEEN $2 AND $3
-     AND q.request_id <> ALL($4) AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL
-     AND q.series_state IS NULL AND q.counterparty_id IS NULL AND q.request_id NOT IN (SELECT id FROM rejected)
-     AND ($6::timestamptz IS NULL OR (q.created_at, q.written_no) < ($6, $7::bigint))
+  SELECT payee, amount, business_date FROM asked
+   WHERE NOT is_reversal
+      OR NOT EXISTS (SELECT 1 FROM transfer o WHERE o.customer_id = $1 AND o.transfer_id = asked.payee)
    UNION ALL
   SELECT coalesce(r.content #>> '{transfer,counterparty_id}',
                   r.content #>> '{transfer,details,destination_counterparty_id}')::uuid, r.amount, b.business_date

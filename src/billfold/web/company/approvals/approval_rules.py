@@ -13,7 +13,7 @@ from billfold.approvals.rule_schemas import ApprovalRule, CreateApprovalRule, re
 from billfold.approvals.rules import find_lockout, list_approvers
 from billfold.approvals.schemas import AuthorizationRequest
 from billfold.approvals.store.approval_rules import list_rules
-from billfold.approvals.store.reviews import list_other_members
+from billfold.approvals.store.reviews import list_team
 from billfold.approvals.types import Reviewer, Rule
 from billfold.http.raw_request import convert
 from billfold.platform import ids
@@ -54,7 +54,7 @@ async def show_rules(company: InCompany) -> PageResponse:
     """Show the rules in force, changes that wait, and what was decided before."""
     company.require("approval_rules.read")
     pool, key = company.page.pool, company.customer_id
-    team = await list_other_members(pool, key, than=())
+    team = await list_team(pool, key)
     found = await company.api.get(
         routes.list_authorization_requests, **{"action[]": sorted(RULE_CHANGES)}, limit=_HISTORY
     )
@@ -77,7 +77,7 @@ async def _form(
     company: Company, rule_id: str = "", *, reviewed: ShownRule | None = None, wrong: FormError = ""
 ) -> PageResponse:
     company.require("approval_rules.write")
-    team = await list_other_members(company.page.pool, company.customer_id, than=())
+    team = await list_team(company.page.pool, company.customer_id)
     stored = None
     if rule_id:
         stored = await company.api.get(routes.get_approval_rule, rule_id=path_id(rule_id))
@@ -140,7 +140,7 @@ async def _review(company: Company, body: Mapping[str, Any], stored: ApprovalRul
     fields = rule_fields(convert(body, CreateApprovalRule))
     rule = Rule(rule_id=stored.id if stored else ids.new(), created_at=now, updated_at=now, **fields)
     await check_rule_change(company.page.pool, company.customer_id, rule)
-    return show(rule, await list_other_members(company.page.pool, company.customer_id, than=()))
+    return show(rule, await list_team(company.page.pool, company.customer_id))
 
 
 @get(f"{_PATH}/new")

@@ -15,9 +15,9 @@ from billfold.approvals.policies.backtest import Backtest, TriedDecision
 from billfold.approvals.routes import list_authorization_requests
 from billfold.approvals.rules import find_blocker_of_team
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
-from billfold.approvals.store.reviews import list_other_members
+from billfold.approvals.store.reviews import list_team
 from billfold.approvals.types import ApprovalRequirement, Reviewer, TransferRequest
-from billfold.platform.errors import InvalidInput, NotFound
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.policies.types import PolicyDocument, PolicyRule, Require
 from billfold.web.company.approvals.policy_text import (
     TEMPLATES,
@@ -59,7 +59,7 @@ class ChangedPayment(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """What a backtest found: the payments tried, those decided otherwise, and the month to go on with."""
+    """The result of a backtest: the payments tried, those decided otherwise, and the month to go on with."""
 
     payments: int
     changed: int
@@ -97,7 +97,7 @@ async def _find_policy(company: Company) -> routes.Policy | None:
 
 
 async def _team(company: Company) -> list[Reviewer]:
-    return await list_other_members(company.page.pool, company.customer_id, than=())
+    return await list_team(company.page.pool, company.customer_id)
 
 
 @get(_PATH)
@@ -171,6 +171,8 @@ async def check_or_propose(company: InCompany) -> PageResponse:
         tried = await _backtest(company, document, form.get("month", ""))
     except InvalidInput as wrong:
         return await _editor(company, text, mistakes=mistakes_of(wrong, text, document))
+    except Refused as wrong:
+        return await _editor(company, text, wrong=wrong)
     rules = _shown(msgspec.convert(document, PolicyDocument), await _team(company))
     return await _editor(company, text, results=results, tried=tried, rules=rules)
 

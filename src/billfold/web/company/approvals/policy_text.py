@@ -17,7 +17,7 @@ _PARTS = {"rules": "Rule", "tests": "Test"}
 
 
 class Mistake(NamedTuple):
-    """What is wrong with a text: the line, the rule or test, and why."""
+    """A mistake in a text: its line, the rule or test, and why."""
 
     line: int
     where: str

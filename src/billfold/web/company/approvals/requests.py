@@ -59,6 +59,7 @@ _UNSHOWN = frozenset(
         "updated_at",
         "version",
         "id",
+        "approver_ids",
         "is_screened",
         "target_customer_id",
         "holder_address",

@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.approvals.rule_schemas import ApprovalRule
 from billfold.approvals.schemas import AuthorizationRequest
-from billfold.approvals.store.reviews import list_other_members
+from billfold.approvals.store.reviews import list_team
 from billfold.approvals.types import Reviewer
 from billfold.platform.money import format_usd
 from billfold.web.console.team import Company
@@ -40,7 +40,7 @@ async def words_of_rule(
     company: Company, request: AuthorizationRequest, before: Mapping[str, Any]
 ) -> list[tuple[str, str | None, str]]:
     """Return what a change of a rule means: its sentence now and then."""
-    team = await list_other_members(company.page.pool, company.customer_id, than=())
+    team = await list_team(company.page.pool, company.customer_id)
     names = names_of(team)
     now = sentence_of_rule(msgspec.convert(before, ApprovalRule), names) if before else None
     if request.action == "approval_rule.delete":
