@@ -124,7 +124,7 @@ def effects_of(now: Role, then: Role) -> str:
     return " ".join(f"{verb}: {', '.join(words)}." for verb, words in said if words)
 
 
-ROLE_DESCRIPTIONS = {
+ROLE_DESCRIPTIONS: dict[UserRole, str] = {
     "ADMIN": "Everything, this team included",
     "MANAGER": "Pockets, transfers and their approval",
     "APPROVER": "Approve transfers, and see everything",

@@ -102,7 +102,7 @@ def _given_by(stored: ApprovalRule | None) -> dict[str, str]:
     """Return the fields of the form of a rule, or those of a new one."""
     if stored is None:
         return {"action.TRANSFER": "yes", "required_approvals": "2", "enabled": "yes"}
-    lists = {"action": stored.actions, "type": stored.transfer_types}
+    lists: dict[str, list[str]] = {"action": [*stored.actions], "type": [*stored.transfer_types]}
     who = [*stored.approver_roles, *map(str, stored.approver_ids)]
     if stored.ordered:
         given = {f"order_{n}": each for n, each in enumerate(who)}

@@ -180,7 +180,7 @@ async def check_or_propose(company: InCompany) -> PageResponse:
 async def _editor(company: Company, text: str, *, wrong: FormError = "", **found: Any) -> PageResponse:
     company.require("approval_rules.write")
     current = await _find_policy(company)
-    nothing = {"mistakes": [], "results": None, "tried": None, "rules": []}
+    nothing: dict[str, Any] = {"mistakes": [], "results": None, "tried": None, "rules": []}
     return company.render(
         "policy_editor",
         wrong=wrong,
