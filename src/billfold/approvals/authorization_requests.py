@@ -18,7 +18,7 @@ from billfold.approvals import rules, types
 from billfold.approvals.store.approval_rules import find_rule, insert, put_rule, remove_rule, update
 from billfold.approvals.store.policies import find_policy
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS, RequestKind, RequestType
-from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
+from billfold.approvals.store.reviews import list_other_members, list_team, record_review, users_behind
 from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
 from billfold.events import kinds
@@ -198,9 +198,18 @@ async def _fix_candidates(
 async def request_rule_change(
     by: Actor, action: str, rule: types.Rule, *, current: types.Rule | None
 ) -> AuthorizationRequestRow:
-    """Request that a rule is created, changed or removed; `current` is the rule in force."""
+    """Request that a rule is created, changed or removed; `current` is the rule in force. Raises as the check."""
+    if action != "approval_rule.delete":
+        await check_rule_change(by.pool, by.customer_id, rule)
     change = {"rule": msgspec.to_builtins(rule), "version": None if current is None else current.version}
     return await request_change(by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement())
+
+
+async def check_rule_change(conn: Db, customer_id: UUID, rule: types.Rule) -> None:
+    """Refuse a rule that cannot be satisfied. Raises InvalidInput, Refused `approval-impossible`."""
+    team = await list_team(conn, customer_id)
+    rules.check_rule(rule, rules.find_candidates(team, types.DEFAULT_REQUIREMENT, named=(), needs=rules.MAY_APPROVE))
+    rules.check_not_locked_out(rule, team)
 
 
 async def decide(by: Actor, request_id: UUID, verdict: types.Verdict) -> AuthorizationRequestRow:
@@ -285,6 +294,8 @@ async def _change_rule(audited_action: AuditedAction, change: AuthorizationReque
     if change.action == "approval_rule.delete":
         await remove_rule(audited_action, change.customer_id, rule.rule_id, now=now)
     else:
+        team = await list_team(audited_action.conn, change.customer_id)
+        rules.check_not_locked_out(rule, team)  # it may have changed since the request
         await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
 
 

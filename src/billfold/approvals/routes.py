@@ -8,12 +8,11 @@ import msgspec
 
 from billfold.approvals import authorization_requests, rule_schemas, schemas
 from billfold.approvals.authorization_requests import open_contacts
-from billfold.approvals.rules import MAY_APPROVE, check_rule, find_candidates
 from billfold.approvals.schemas import AuthorizationRequest
 from billfold.approvals.store import approval_rules
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
-from billfold.approvals.store.reviews import list_other_members, load_reviews
-from billfold.approvals.types import DEFAULT_REQUIREMENT, Actor, AuthorizationRequestRow, Rule
+from billfold.approvals.store.reviews import load_reviews
+from billfold.approvals.types import Actor, AuthorizationRequestRow, Rule
 from billfold.data_keys.keys import DataKeys
 from billfold.http.operations import delete, get, patch, post, with_scope
 from billfold.http.parameters import OrderedQuery, page_of, texts_among
@@ -136,7 +135,12 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
     return await _read_authorization_request(member, bank, request_id)
 
 
-@patch(f"{_ONE}status/", WRITES, tag="approvals", refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"))
+@patch(
+    f"{_ONE}status/",
+    WRITES,
+    tag="approvals",
+    refuses=(*REVIEW_ERRORS, "authorization-request-not-pending", "approval-impossible"),
+)
 async def decide_authorization_request(
     member: CustomerCaller, bank: Bank, request_id: UUID, data: schemas.DecideAuthorization
 ) -> AuthorizationRequest:
@@ -208,13 +212,14 @@ async def list_approval_rules(member: CustomerCaller, bank: Bank) -> rule_schema
     return rule_schemas.ApprovalRules(items=[rule_schemas.render_rule(each) for each in rules])
 
 
-@post(_RULES, _RULE_WRITES, tag="approvals", status=202)
+@post(_RULES, _RULE_WRITES, tag="approvals", status=202, refuses=("approval-impossible",))
 async def create_approval_rule(
     member: CustomerCaller, bank: Bank, data: rule_schemas.CreateApprovalRule
 ) -> AuthorizationRequest:
     """Create approval rule.
 
-    The rule takes effect, as `resource_id`, once another member has confirmed it.
+    The rule takes effect, as `resource_id`, once another member has confirmed it. A rule under which nobody's request
+    could be approved is refused.
     """
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_schemas.rule_fields(data))
@@ -229,7 +234,7 @@ async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -
     )
 
 
-@patch(_RULE, _RULE_WRITES, tag="approvals", status=202)
+@patch(_RULE, _RULE_WRITES, tag="approvals", status=202, refuses=("approval-impossible",))
 async def update_approval_rule(
     member: CustomerCaller, bank: Bank, rule_id: UUID, data: rule_schemas.UpdateApprovalRule
 ) -> AuthorizationRequest:
@@ -258,10 +263,7 @@ async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID
 async def _request_rule_change(
     member: CustomerCaller, bank: Bank, action: str, rule: Rule, current: Rule | None
 ) -> AuthorizationRequest:
-    if action != "approval_rule.delete":
-        team = await list_other_members(bank.pool, member.customer_id, than=())
-        with in_body():
-            check_rule(rule, find_candidates(team, DEFAULT_REQUIREMENT, named=(), needs=MAY_APPROVE))
     by = await principal_of(member, bank)
-    requested = await authorization_requests.request_rule_change(by, action, rule, current=current)
+    with in_body():
+        requested = await authorization_requests.request_rule_change(by, action, rule, current=current)
     return (await render_authorization_requests(bank, [requested]))[0]

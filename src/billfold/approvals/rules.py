@@ -4,16 +4,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.approvals import types as approval_types
-from billfold.approvals.types import (
-    ApprovalRequirement,
-    Rule,
-)
+from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.identity.users.rules import PERMISSIONS, Action, Confirmation, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 from billfold.policies.types import PolicyDecision
@@ -82,7 +80,7 @@ def stricter_requirements(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRe
     Only rules that require more approvals count; the default of one approval comes last.
     """
     others = [requirement_of(each) for each in ranked if each.rule_id != than.rule_id]
-    return [each for each in (*others, approval_types.DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
+    return [each for each in (*others, DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
 
 
 def requirement_of(rule: Rule) -> ApprovalRequirement:
@@ -141,6 +139,57 @@ def check_rule(rule: Rule, approver_ids_allowed: Collection[UUID]) -> None:
         ]
     if mistakes:
         raise InvalidInput(mistakes)
+
+
+_PERMISSIONS_OF: Mapping[Action, tuple[str, str]] = MappingProxyType(
+    {
+        "TRANSFER": (MAY_REQUEST, MAY_APPROVE),
+        "NEW_COUNTERPARTY": ("counterparties.write", MAY_CONFIRM),
+        "MEMBER_ROLE": ("team.write", MAY_CONFIRM),
+    }
+)
+"""The permissions to request an action, and to approve it."""
+
+
+def list_approvers(
+    rule: Rule, team: Collection[approval_types.Reviewer], *, action: Action
+) -> list[approval_types.Reviewer]:
+    """Return the members who may approve an action under a rule, if they did not request it themselves."""
+    found = find_candidates(team, requirement_of(rule), named=(), needs=_PERMISSIONS_OF[action][1])
+    return [each for each in team if each.member_id in found]
+
+
+def find_lockout(rule: Rule, team: Collection[approval_types.Reviewer]) -> str | None:
+    """Return why no request of the team can be approved under a rule, or None while one can.
+
+    What is impossible without the rule, too, the rule does not lock out.
+    """
+    for action in rule.actions if rule.enabled else ():
+        blocker = find_blocker_of_team(requirement_of(rule), team, action)
+        without = DEFAULT_REQUIREMENT if action == "TRANSFER" else ApprovalRequirement(required=0)
+        if blocker and not find_blocker_of_team(without, team, action):
+            return f"{blocker} Nobody approves their own request."
+    return None
+
+
+def check_not_locked_out(rule: Rule, team: Collection[approval_types.Reviewer]) -> None:
+    """Refuse a rule that locks a team out. Raises Refused `approval-impossible`."""
+    if lockout := find_lockout(rule, team):
+        raise Refused("approval-impossible", f"{lockout} Require fewer approvals, or add members first.")
+
+
+def find_blocker_of_team(
+    terms: ApprovalRequirement, team: Collection[approval_types.Reviewer], action: Action
+) -> str | None:
+    """Return why nobody's request for an action could be approved; None if somebody's could."""
+    requests, needs = _PERMISSIONS_OF[action]
+    able = find_candidates(team, terms, named=(), needs=needs)
+    blockers = [
+        find_blocker(terms, {key: role for key, role in able.items() if key != each.member_id}, approvals=0)
+        for each in team
+        if requests in PERMISSIONS[each.role]
+    ]
+    return blockers[0] if all(blockers) and blockers else None
 
 
 def _order_mistakes(rule: Rule) -> list[FieldError]:

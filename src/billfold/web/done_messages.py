@@ -6,6 +6,7 @@ DONE = {
     "application-registered": "The application is registered.",
     "application-revoked": "The application is revoked.",
     "card-disputed": "The payment is disputed. This page shows how the dispute goes.",
+    "change-proposed": "It is proposed. Nothing changes until another member approves it.",
     "confirmed": "Your identity is confirmed. Repeat the action.",
     "all-read": "All notifications are marked as read.",
     "approval-needed": "A rule of the team applies: another member approves this first.",

@@ -20,14 +20,17 @@ from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 _DOLLARS = re.compile(r"\$?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,2})?", re.ASCII)
 _LABELS = {
     "again": "password",
+    "approver_ids": "people",
     "as_of": "day",
     "amount_from": "smallest amount",
     "amount_to": "largest amount",
     "business_name": "name of the company",
     "current": "current password",
+    "daily_cap_usdc": "amount per business day",
     "email": "email address",
     "from": "first day",
     "identifier": "account number",
+    "min_amount_usdc": "smallest amount",
     "post_logout_redirect_uris": "redirect addresses after signing out",
     "redirect_uris": "redirect addresses",
     "settled_from": "first day",

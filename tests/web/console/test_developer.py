@@ -37,6 +37,10 @@ async def test_a_subscription_is_created_changed_paused_and_deleted_in_the_conso
     new = f"{browser.home}/developer/subscriptions"
     await browser.go(f"{new}/new")
     secret = forms_of(browser.page.text)[new]["shared_secret"]
+    await browser.send(new, url=URL, preset="cards")
+    assert 'name="event.card.status.open" value="yes" checked' in browser.page.text
+    assert f'value="{URL}"' in browser.page.text
+    assert forms_of(browser.page.text)[new]["shared_secret"] == secret
     await browser.send(new, url="https://10.0.0.1/", shared_secret="x" * 23, **{KIND: "yes"})
     assert {"url", "shared_secret"} & browser.mistakes.keys()
     path = await subscribe(browser)

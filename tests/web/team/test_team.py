@@ -77,6 +77,9 @@ async def test_an_invalid_invitation_form_is_shown_again_with_its_input(team_pat
 async def test_a_member_role_and_status_are_changed_in_the_console(bank, team_path, anna, browser):
     member_id = await colleague(bank, anna)
     path = f"{team_path}/members/{member_id}"
+    await browser.go(path)
+    assert "Cora may See everything Pockets All of the company Signs in with No second factor yet" in browser.text
+    assert "Approver Gains: approve transfers, confirm sensitive changes." in browser.text
     for form, expected in (
         ({"role": "APPROVER", "change": "role"}, ("APPROVER", "ACTIVE")),
         ({"change": "deactivate"}, ("APPROVER", "DEACTIVATED")),

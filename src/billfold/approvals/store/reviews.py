@@ -53,6 +53,10 @@ SELECT c.member_id, NULL, c.name, '', NULL, 'SERVICE'
   FROM oauth_client c WHERE c.customer_id = $1 AND c.member_id = ANY($2)
  ORDER BY 3, 4, 1
 """
+_SERVICE_USERS = """
+SELECT c.member_id, NULL::uuid AS user_id, c.name AS first_name, '' AS last_name, NULL::text AS email, 'SERVICE' AS role
+  FROM oauth_client c WHERE c.customer_id = $1 AND c.revoked_at IS NULL ORDER BY c.name, c.member_id
+"""
 _ROLES = """
 SELECT m.member_id, m.role FROM membership m JOIN user_account p USING (user_id)
  WHERE m.customer_id = $1 AND m.member_id = ANY($2) AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
@@ -217,6 +221,12 @@ async def find_requester_blockers(conn: Db, customer_id: UUID, requests: Iterabl
 async def list_other_members(conn: Db, customer_id: UUID, *, than: Collection[UUID]) -> list[Reviewer]:
     """Return the active users of a team by name, except `than`; their addresses are as stored."""
     return [each for each in await _list_members(conn, customer_id, None) if each.user_id not in than]
+
+
+async def list_team(conn: Db, customer_id: UUID) -> list[Reviewer]:
+    """Return the active users of a team by name, then its service users, which request and never approve."""
+    programs = [msgspec.convert(dict(row), Reviewer) for row in await conn.fetch(_SERVICE_USERS, customer_id)]
+    return [*await _list_members(conn, customer_id, None), *programs]
 
 
 def open_addresses(vault: Vault, members: Iterable[Reviewer]) -> list[Reviewer]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -166,3 +166,38 @@ async def list_attempts_of_events(
     for row in await conn.fetch(_OF_EVENTS, wanted, owner.partner_id, owner.customer_id, subscription_id):
         found[row["event_id"]].append(DeliveryAttempt(**row))
     return found
+
+
+_SUMMARY = """
+SELECT s.id,
+       (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.subscription_id = s.id AND d.due_at IS NOT NULL
+                               LIMIT $3) p) AS waiting,
+       (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.subscription_id = s.id AND d.state = 'failed'
+                               AND d.queued_at > $2 LIMIT $3) f) AS failed,
+       (SELECT ARRAY[count(*), count(*) FILTER (WHERE r.success), avg(r.duration_ms)::bigint]
+          FROM (SELECT a.success, a.duration_ms FROM delivery_attempt a
+                 WHERE a.subscription_id = s.id AND a.called_at > $2 ORDER BY a.called_at DESC LIMIT $3) r) AS attempts
+  FROM unnest($1::uuid[]) AS s(id)
+"""
+
+
+class DeliverySummary(NamedTuple):
+    """Deliveries of a subscription: those that wait, and the failed ones and the attempts since a time."""
+
+    waiting: int
+    failed: int
+    attempts: int
+    succeeded: int
+    average_ms: int | None
+
+
+SUMMARY_MAX = 1_000
+"""The most deliveries and attempts of a subscription that are counted."""
+
+
+async def summarize_deliveries(
+    conn: Connection | Pool, subscription_ids: Iterable[UUID], since: datetime
+) -> dict[UUID, DeliverySummary]:
+    """Return the state of deliveries by subscription; counts end at `SUMMARY_MAX`."""
+    rows = await conn.fetch(_SUMMARY, list(subscription_ids), since, SUMMARY_MAX)
+    return {key: DeliverySummary(waiting, failed, *attempts) for key, waiting, failed, attempts in rows}

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -90,6 +90,59 @@ WITH RECURSIVE keeper (member_id) AS (
 )
 SELECT m.user_id FROM keeper JOIN membership m USING (member_id)
 """
+
+_SECURITY = """
+SELECT m.member_id, EXISTS (SELECT 1 FROM authenticator a WHERE a.user_id = m.user_id AND a.confirmed_at IS NOT NULL)
+         AS authenticator,
+       (SELECT count(*) FROM passkey k WHERE k.user_id = m.user_id) AS passkeys,
+       (SELECT max(s.last_seen_at) FROM session s WHERE s.user_id = m.user_id AND s.complete) AS seen_at, 0 AS keys
+  FROM membership m WHERE m.customer_id = $1
+ UNION ALL
+SELECT c.member_id, false, 0, NULL,
+       (SELECT count(*) FROM client_key k
+         WHERE k.client_id = c.client_id AND (k.expires_at IS NULL OR k.expires_at > $2))
+  FROM oauth_client c WHERE c.customer_id = $1
+"""
+_KEYS_BY = """
+SELECT c.client_id, c.name, c.member_id IS NOT NULL AS is_service_user, k.key_id, k.algorithm, k.created_at
+  FROM oauth_client c JOIN client_key k USING (client_id)
+ WHERE $1 IN (c.customer_id, c.owner_id) AND k.registered_by = $2 AND c.revoked_at IS NULL
+   AND (k.expires_at IS NULL OR k.expires_at > $3)
+ ORDER BY k.created_at DESC
+"""
+
+
+class MemberSecurity(NamedTuple):
+    """The second factors of a member, when they were last seen in an open session, and a service user's keys."""
+
+    authenticator: bool
+    passkeys: int
+    seen_at: datetime | None
+    keys: int
+
+
+class RegisteredKey(NamedTuple):
+    """A valid key that a member has registered, and its service user or application."""
+
+    client_id: str
+    name: str
+    is_service_user: bool
+    key_id: str
+    algorithm: str
+    created_at: datetime
+
+
+async def list_security(conn: Connection | Pool, customer_id: UUID, *, wall: datetime) -> dict[UUID, MemberSecurity]:
+    """Return how the members of a team sign in, by their ids."""
+    rows = await conn.fetch(_SECURITY, customer_id, wall)
+    return {member_id: MemberSecurity(*rest) for member_id, *rest in rows}
+
+
+async def list_keys_registered_by(
+    conn: Connection | Pool, customer_id: UUID, member_id: UUID, *, wall: datetime
+) -> list[RegisteredKey]:
+    """Return the valid keys that a member has registered, the newest first: they may have the private ones."""
+    return [RegisteredKey(*row) for row in await conn.fetch(_KEYS_BY, customer_id, member_id, wall)]
 
 
 async def list_team(

@@ -5,11 +5,13 @@ from datetime import timedelta
 from litestar import get
 
 from billfold.events.webhooks.routes import list_subscriptions
+from billfold.events.webhooks.store import summarize_deliveries
 from billfold.request_log.routes import STATUS_CLASSES, get_logged_request, list_logged_requests, list_request_errors
 from billfold.team.routes import get_service_user, get_team, list_service_user_keys
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import Partner
 from billfold.web.console.team import ApiTeam, Company, InTeam, paths_of
+from billfold.web.console.webhooks import DELIVERED_WITHIN
 from billfold.web.page_context import PageResponse
 
 _SHOWN = 50
@@ -19,10 +21,13 @@ _PROGRAMS = 10
 @get(paths_of("/developer"))
 async def show_developer(team: InTeam) -> PageResponse:
     """Show the developer page."""
+    subscriptions = (await team.api.get(list_subscriptions, limit=_SHOWN)).items
+    since = team.page.now - DELIVERED_WITHIN
     return team.render(
         "developer",
         addresses=_addresses(team),
-        subscriptions=(await team.api.get(list_subscriptions, limit=_SHOWN)).items,
+        subscriptions=subscriptions,
+        summaries=await summarize_deliveries(team.page.pool, [each.id for each in subscriptions], since),
         has_programs=isinstance(team, Company),
         programs=await _programs(team) if isinstance(team, Company) and team.may("team.read") else [],
     )

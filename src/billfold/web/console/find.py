@@ -70,6 +70,8 @@ _ACTIONS = (
     ("Upload a batch", "new payments, csv, file", "{path}/batches/new", "transfers.write"),
     ("Request a report", "new, export, accounting", "{path}/reports/new", "reports.write"),
     ("Invite a member", "new user, person, add to the team", "/team/{owner}/invite", "team.write"),
+    ("Propose an approval rule", "new, limit, approvers", "{path}/approval-rules/new", "approval_rules.write"),
+    ("Change the policy", "limits, rules, CEL", "{path}/policy/edit", "approval_rules.write"),
     ("Add a webhook subscription", "new, developer", "{path}/developer/subscriptions/new", "subscriptions.write"),
 )
 """What a member can do: what it is called, other words for it, the page, and the scope it needs."""

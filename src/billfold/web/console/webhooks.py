@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -9,13 +10,17 @@ from litestar import get, post
 
 from billfold.events.routes import get_event, list_event_types, list_events
 from billfold.events.webhooks import routes
+from billfold.events.webhooks.event_groups import PRESETS, grouped, of_preset
 from billfold.events.webhooks.routes import list_subscriptions
+from billfold.events.webhooks.store import summarize_deliveries
 from billfold.events.webhooks.subscriptions import ChangedSubscription, NewSubscription
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.team import ApiTeam, InTeam, paths_of
 from billfold.web.forms import Form, body_of, instant_in_zone, ticked
 from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
+DELIVERED_WITHIN = timedelta(hours=24)
+"""The time whose deliveries are summarized."""
 _EVENTS = "/developer/events"
 _EVENTS_SHOWN = 30
 _SUBSCRIPTIONS = 50
@@ -26,13 +31,17 @@ async def _show(team: ApiTeam, subscription_id: str, *, wrong: FormError = "") -
     found = await team.api.get(routes.get_subscription, subscription_id=key)
     cursor = team.page.query.get("cursor")
     queued = await team.api.get(list_events, subscription_id=key, limit=_QUEUED)
+    types = (await team.api.get(list_event_types)).items
     return team.render(
         "developer_subscription",
         wrong=wrong,
         subscription=found,
         rows=await team.api.get(routes.list_delivery_attempts, subscription_id=key, cursor=cursor, limit=_PAGE),
         examples={each.event.event_id for each in queued.items if each.event.sequence is None},
-        types=(await team.api.get(list_event_types)).items,
+        summary=(await summarize_deliveries(team.page.pool, [key], team.page.now - DELIVERED_WITHIN))[key],
+        groups=grouped(types),
+        chosen=ticked(team.page.form, "events") or found.events,
+        edits=bool(team.page.query.get("edit")) or "url" in team.page.form,
         given=team.page.form,
         form=Form(NewSubscription, team.page.form, found),
         secret=_new_secret(),
@@ -42,16 +51,27 @@ async def _show(team: ApiTeam, subscription_id: str, *, wrong: FormError = "") -
 @get(paths_of(_EVENTS))
 async def show_events(team: InTeam) -> PageResponse:
     """Show events, newest first: all, or those that were queued for one subscription."""
-    query = team.page.query
-    chosen = query.get("subscription", "")
+    query, zone = team.page.query, team.page.user.time_zone
+    chosen, since = query.get("subscription", ""), query.get("since", "")
+    wrong: FormError = ""
+    try:
+        after = instant_in_zone("since", f"{since}T00:00", zone) if since else None
+    except InvalidInput as error:
+        after, wrong = None, error
     found = await team.api.get(
-        list_events, subscription_id=chosen and path_id(chosen), cursor=query.get("cursor"), limit=_EVENTS_SHOWN
+        list_events,
+        subscription_id=chosen and path_id(chosen),
+        after=after,
+        cursor=query.get("cursor"),
+        limit=_EVENTS_SHOWN,
     )
     subscriptions = await team.api.get(list_subscriptions, limit=_SUBSCRIPTIONS)
     return team.render(
         "developer_events",
+        wrong=wrong,
         rows=found,
-        filters={"subscription": chosen},
+        filters={name: text for name, text in (("subscription", chosen), ("since", since)) if text},
+        payloads={each.event.event_id: _pretty(each.event.payload) for each in found.items},
         subscriptions={str(each.id): each.url for each in subscriptions.items},
     )
 
@@ -64,7 +84,7 @@ async def show_event(team: InTeam, event_id: str) -> PageResponse:
     return team.render(
         "developer_event",
         event=found.event,
-        content=msgspec.json.format(msgspec.json.encode(found.event)).decode(),
+        content=_pretty(found.event),
         attempts=found.delivery_attempts,
         subscriptions={str(each.id): each.url for each in subscriptions.items},
         receivers=[each for each in subscriptions.items if found.event.event_type in each.events],
@@ -88,6 +108,8 @@ async def show_new_subscription(team: InTeam) -> PageResponse:
 async def create_subscription(team: InTeam) -> PageResponse:
     """Create a subscription."""
     form = team.page.form
+    if form.get("preset") in PRESETS:
+        return await _form(team, form)
     try:
         made = await team.api.send(routes.create_subscription, body_of(NewSubscription, form), key=team.page.form_key)
     except InvalidInput as wrong:
@@ -143,9 +165,14 @@ async def _run_action(team: ApiTeam, step: str, names: dict[str, Any]) -> str:
 async def _form(team: ApiTeam, given: dict[str, str], wrong: FormError = "") -> PageResponse:
     types = (await team.api.get(list_event_types)).items
     form = Form(NewSubscription, given)
+    chosen = of_preset(given["preset"], types) if "preset" in given else ticked(given, "events")
     return team.render(
-        "developer_subscription_new", wrong=wrong, types=types, form=form, chosen=ticked(given, "events")
+        "developer_subscription_new", wrong=wrong, groups=grouped(types), presets=PRESETS, form=form, chosen=chosen
     )
+
+
+def _pretty(content: Any) -> str:  # noqa: ANN401 - what JSON can be made of
+    return msgspec.json.format(msgspec.json.encode(content)).decode()
 
 
 def _new_secret() -> str:

@@ -5,14 +5,18 @@ from collections.abc import Mapping
 from litestar import get, post
 from litestar.params import SkipValidation
 
+from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.types import AuthorizationRequestRow
+from billfold.audit.rules import EntryFilter
+from billfold.audit.store import list_entries, render_entry
 from billfold.identity.members import store
 from billfold.identity.members.rules import ROLES, STATUSES, InviteMember, Member
-from billfold.identity.users.rules import Membership, UserRole
+from billfold.identity.users.rules import PERMISSIONS, Membership, Role, UserRole
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team import invitations, members
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
+from billfold.web.console.audit_sentences import sentence_of
 from billfold.web.console.lists import past_day
 from billfold.web.forms import Form, field_errors, read_form
 from billfold.web.page_context import (
@@ -93,7 +97,35 @@ def client_form(
     return page.render(template, wrong=wrong or "", by=by, given=given, field_errors=errors, scopes=scopes)
 
 
-ROLE_DESCRIPTIONS = {
+_MAY = {
+    "transfers.write": "request transfers",
+    "counterparties.write": "change counterparties",
+    "transfers.approve": "approve transfers",
+    "authorization_requests.write": "confirm sensitive changes",
+    "pockets.write": "open and close Pockets",
+    "reports.write": "order reports",
+    "customer.write": "change the company's details",
+    "team.write": "change the team",
+    "approval_rules.write": "propose approval rules and policies",
+    "subscriptions.write": "change webhooks",
+}
+"""What a role may do beyond seeing everything, by its permissions."""
+
+
+def role_powers(role: Role) -> list[str]:
+    """Return what a role may do besides seeing everything."""
+    return [words for permission, words in _MAY.items() if permission in PERMISSIONS[role]]
+
+
+def effects_of(now: Role, then: Role) -> str:
+    """Return in words what another role changes for a member."""
+    before, after = role_powers(now), role_powers(then)
+    gained, lost = [each for each in after if each not in before], [each for each in before if each not in after]
+    said = [("Gains", gained), ("Loses", lost)]
+    return " ".join(f"{verb}: {', '.join(words)}." for verb, words in said if words)
+
+
+ROLE_DESCRIPTIONS: dict[UserRole, str] = {
     "ADMIN": "Everything, this team included",
     "MANAGER": "Pockets, transfers and their approval",
     "APPROVER": "Approve transfers, and see everything",
@@ -106,6 +138,10 @@ _HEADINGS = {
     "EXPIRED": "Invitations that have expired",
     "DEACTIVATED": "Deactivated",
 }
+_ENTRIES, _SHOWN = 60, 12
+_APPROVALS = {
+    f"{kind}.{verb}" for kind in ("transfer_request", "authorization_request") for verb in ("approved", "denied")
+}
 _NO_ROLE = InvalidInput.at("role", msg="must be chosen")
 
 
@@ -113,7 +149,32 @@ async def _member_page(page: PageContext, by: Administrator, member_id: str, *, 
     found = await store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
     if found.is_service_user:
         raise NotFound("This is a service user, which has a different page.")
-    return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)
+    entries = await list_entries(
+        by.pool, EntryFilter(customer_id=by.customer_id, member_id=found.member_id), None, limit=_ENTRIES
+    )
+    rows = [render_entry(by.vault, each) for each in entries]
+    approvals = [each for each in rows if each.action in _APPROVALS]
+    security = await store.list_security(by.pool, by.customer_id, wall=by.wall)
+    paid = [path_id(each.resource_id or "") for each in approvals if each.resource_type == "transfer_request"]
+    requests = await TRANSFER_REQUESTS.list_named(by.pool, by.customer_id, paid, now=by.now) if paid else []
+    return page.render(
+        "team_member",
+        wrong=wrong,
+        by=by,
+        member=found,
+        roles={role: (words, effects_of(found.role, role)) for role, words in ROLE_DESCRIPTIONS.items()},
+        powers=role_powers(found.role),
+        security=security.get(found.member_id),
+        approvals=approvals[:_SHOWN],
+        amounts={str(each.request_id): each.amount for each in requests},
+        activity=[
+            (each, sentence_of(each.action, each.resource_id, each.details, {}))
+            for each in rows
+            if each.action not in _APPROVALS
+        ][:_SHOWN],
+        keys=await store.list_keys_registered_by(by.pool, by.customer_id, found.member_id, wall=by.wall),
+        is_of_company=(await get_membership(page, str(by.customer_id))).is_of_company,
+    )
 
 
 @get("/team")
@@ -131,7 +192,12 @@ async def show_team(customer_id: str, page: PageContext) -> PageResponse:
     past = past_day(page, bank, now := await bank.now())
     found = await store.list_team(page.pool, page.vault, own.customer_id, now=past.at or now, as_of=past.at)
     groups = [(_HEADINGS[status], [m for m in found if m.status == status]) for status in STATUSES]
-    return page.render("team", wrong=past.wrong, past=past, own=own, groups=[each for each in groups if each[1]])
+    leads = own.role == "ADMIN" and past.day is None
+    security = await store.list_security(page.pool, own.customer_id, wall=page.now) if leads else {}
+    shown = [each for each in groups if each[1]]
+    return page.render(
+        "team", wrong=past.wrong, past=past, own=own, groups=shown, roles=ROLE_DESCRIPTIONS, security=security
+    )
 
 
 @get("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)

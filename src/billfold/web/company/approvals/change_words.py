@@ -13,7 +13,14 @@ _LABELS = {
     "required_approvals": "Approvals needed",
     "ordered": "In this order",
 }
-_WORDS = {"TRANSFER": "Transfers", "NEW_COUNTERPARTY": "New payees", "ON_US": "Within this bank", "WIRE": "Wires"}
+_WORDS = {
+    "TRANSFER": "Transfers",
+    "NEW_COUNTERPARTY": "New payees",
+    "MEMBER_ROLE": "Changes of the team",
+    "ON_US": "Within this bank",
+    "WIRE": "Wires",
+    **{role: role.title() for role in ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")},
+}
 
 
 def label_of(name: str) -> str:

@@ -31,6 +31,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team.routes import get_team_member
 from billfold.web.company.approvals.change_words import as_dollars, label_of, text_of
 from billfold.web.company.approvals.changed_policy import ChangedField, facts_of_policy, read_policy
+from billfold.web.company.approvals.rule_words import words_of_rule
 from billfold.web.company.approvals.signing import SignedDecision, confirm
 from billfold.web.company.move_money import find_rule, read_around
 from billfold.web.console.lists import names_of_pockets
@@ -58,6 +59,7 @@ _UNSHOWN = frozenset(
         "updated_at",
         "version",
         "id",
+        "approver_ids",
         "is_screened",
         "target_customer_id",
         "holder_address",
@@ -347,13 +349,15 @@ async def _transfer_page(company: Company, key: UUID, wrong: FormError = "") -> 
 
 async def _change_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_authorization_request, request_id=key)
+    before = await _read_now(company, found)
+    rules = await words_of_rule(company, found, before) if "rule" in found.change else []
     return await _page(
         company,
         "approval_of_change",
         request=found,
         wrong=wrong,
         sentence=sentence_of_change(found),
-        facts=facts_of_change(found, await _read_now(company, found)),
+        facts=[*(ChangedField(*each) for each in rules), *facts_of_change(found, before)],
     )
 
 
