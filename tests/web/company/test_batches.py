@@ -182,6 +182,9 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     await approver.go(f"{here}?state=COMPLETED")
     assert "3 added" in approver.text
     await check_results(customer_desk, approver, here)
+    await confirm_deposits(maker)
+    viewer = await console(customer_desk, role="VIEWER")
+    assert (await viewer.go(f"{maker.home}/counterparties/verify")).status_code == 403
     await check_opened(customer_desk, maker, world)
 
 
@@ -189,9 +192,6 @@ async def check_results(customer_desk, approver, here):
     """Check the file of results of imported payees."""
     await approver.go(f"{here}/results.csv")
     assert approver.page.text.splitlines()[1].startswith("1,Acme Cleaning,ach,,COMPLETED,")
-    await confirm_deposits(maker)
-    viewer = await console(customer_desk, role="VIEWER")
-    assert (await viewer.go(f"{maker.home}/counterparties/verify")).status_code == 403
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
 
 

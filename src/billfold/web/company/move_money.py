@@ -1,7 +1,6 @@
 """Transfers: previewed, then requested, with or without scripts; requests listed, shown, cancelled."""
 
-from collections.abc import Collection, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
