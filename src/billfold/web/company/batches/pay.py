@@ -1,6 +1,7 @@
 """A table of payments: pasted or typed, previewed with what is wrong in its cells, corrected there, and requested."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from litestar import get, post
@@ -17,6 +18,7 @@ from billfold.web.company.batches.matching import Payee, Payees, find_payees
 from billfold.web.company.batches.tables import (
     ROWS_CORRECTED,
     TABLE_BYTES_MAX,
+    Naming,
     PastedRow,
     cells_of,
     corrected,
@@ -80,7 +82,7 @@ async def add_batch(company: InCompany) -> PageResponse:
         if "\n" not in table and form.get("entry") == "rows":
             raise InvalidInput.at("payments", msg="must have a payee and an amount in a row")
         payees = await find_payees(company)
-        as_corrected = corrected(table, form, _HEADINGS, {"to": lambda text: _words_of(payees, text)})
+        as_corrected = corrected(table, form, _HEADINGS, {"to": _naming(payees)})
         columns, lines = read_table(as_corrected, _HEADINGS, required=("to", "amount"))
         pasted = [_read_line(line, columns, payees, form["origin"]) for line in lines]
         mode = form.get("mode", "ATOMIC")
@@ -139,6 +141,10 @@ async def _choices(payees: Payees, wrong: Sequence[PastedRow]) -> dict[int, list
     near = await payees.like([text for text, meant in named.items() if text and not meant])
     found = {text: meant or near.get(text, []) for text, meant in named.items()}
     return {number: [(payees.words_for(each), each) for each in found[text]] for number, text in unclear.items()}
+
+
+def _naming(payees: Payees) -> Naming:
+    return Naming(partial(_words_of, payees), lambda text: not payees.called(text))
 
 
 def _words_of(payees: Payees, text: str) -> str:

@@ -64,45 +64,52 @@ def sent_table(form: Mapping[str, str]) -> str:
     return form.get("table", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff\n")
 
 
-def corrected(text: str, form: Mapping[str, str], headings: Headings, words: Mapping[str, Callable[[str], str]]) -> str:
+class Naming(NamedTuple):
+    """How cells of a column name something: the words for what was chosen, and whether a text names nothing."""
+
+    words_of: Callable[[str], str]
+    is_unknown: Callable[[str], bool]
+
+
+def corrected(text: str, form: Mapping[str, str], headings: Headings, namings: Mapping[str, Naming]) -> str:
     """Return a `sent_table` with the corrections of a form: `fix.12.amount` is a cell, `fix` the cell of a button.
 
-    `leave_out` names lines; all keep their numbers. What is corrected in a column of `words` is in each line that has
-    the same text there, in the words of the table. A table that cannot be read stays as it is.
+    `leave_out` names lines; all keep their numbers. What replaces a text that names nothing replaces it in all lines.
+    A table that cannot be read stays as it is.
     """
     try:
         columns, lines = read_table(text, headings, required=())
     except InvalidInput:
         return text
-    fixes, header = _corrections_in(form, words), read_lines(text)[0]
+    fixes, header = _corrections_in(form, namings), read_lines(text)[0]
     given = dict.fromkeys(column for (_, column), new in fixes.items() if new)
     wide = [*columns, *(column for column in given if column in headings and column not in columns)]
-    rows = {each.number: [*each.cells, *[""] * (len(wide) - len(each.cells))] for each in lines if not each.wrong}
+    given_cells = {n: [*cells, *[""] * (len(wide) - len(cells))] for n, cells, wrong in lines if not wrong}
+    rows = {number: [*cells] for number, cells in given_cells.items()}
     chosen: dict[tuple[str, str], str] = {}
     for (number, column), new in fixes.items():
         if column in wide and number in rows:
-            place = wide.index(column)
-            if column in words and rows[number][place]:
-                chosen[column, rows[number][place]] = new
+            place, naming = wide.index(column), namings.get(column)
+            if naming and (before := rows[number][place]) and naming.is_unknown(before):
+                chosen[column, before] = new
             rows[number][place] = new
     for cells in rows.values():
         cells[:] = [chosen.get((name, cell), cell) for name, cell in zip_longest(wide, cells, fillvalue="")]
+    changed = {number: cells for number, cells in rows.items() if cells != given_cells[number]}
     if wide != columns:
-        rows[header.number] = [*header.cells, *(headings[each][0].capitalize() for each in wide[len(columns) :])]
-    before = {each.number: [*each.cells] for each in (header, *lines)}
-    changed = {number: cells for number, cells in rows.items() if cells != before[number]}
+        changed[header.number] = [*header.cells, *(headings[each][0].capitalize() for each in wide[len(columns) :])]
     return _rewritten(text, changed, {each.number for each in lines} & _numbers_in(form.get("leave_out", "")))
 
 
-def _corrections_in(form: Mapping[str, str], words: Mapping[str, Callable[[str], str]]) -> dict[tuple[int, str], str]:
+def _corrections_in(form: Mapping[str, str], namings: Mapping[str, Naming]) -> dict[tuple[int, str], str]:
     """Return the corrected cells by line and column. A choice that is not made corrects nothing."""
     pressed, _, chosen = form.get("fix", "").partition("=")
-    fixes = {}
+    fixes: dict[tuple[int, str], str] = {}
     for name, text in (*form.items(), (pressed, chosen)):
         if at := _CORRECTION.fullmatch(name):
-            new = " ".join(text.split())
-            if new or at[2] not in words:
-                fixes[int(at[1]), at[2]] = words.get(at[2], str)(new)
+            new, naming = " ".join(text.split()), namings.get(at[2])
+            if new or naming is None:
+                fixes[int(at[1]), at[2]] = naming.words_of(new) if naming else new
     return fixes
 
 
