@@ -141,6 +141,7 @@ for (const form of document.querySelectorAll("[data-leaves]")) {
     const way = to.selectedOptions[0]?.dataset.way;
     for (const each of ways) each.hidden = each.dataset.wayOf !== way;
   };
+  show();
   form.addEventListener("input", show);
   form.addEventListener("change", show);
   addEventListener("pageshow", show);
