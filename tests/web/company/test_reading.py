@@ -80,7 +80,9 @@ async def test_console_filters_are_in_the_url_and_the_csv_has_the_same_rows(
     file = await browser.go(unescape(first_match(r'href="([^"]+csv[^"]+)"', browser.page.text)))
     rows = list(csv.DictReader(file.text.splitlines()))
     assert [(each["Type"], each["Date"]) for each in rows] == [("FEE", "2025-07-01")]
-    await browser.go(address)
+    await browser.go(f"{browser.home}/transactions?to=2025-06-30&pocket={reserve.id}")
+    await browser.go(unescape(first_match(r'booked on Jul 1, 2025: <a href="([^"]+)"', browser.page.text)))
+    assert browser.text.count("AUM fee") == 1
     await browser.go(first_match(r'href="(/companies/[^"?]+/transactions/[^"]+)"', browser.page.text))
     assert "basis points a year Average daily value $" in browser.text
     assert "?part=" in first_match(r'class="explained" href="([^"]+)"', browser.page.text)
