@@ -17,6 +17,7 @@ from billfold.approvals.store.reviews import list_team
 from billfold.approvals.types import Reviewer, Rule
 from billfold.http.raw_request import convert
 from billfold.platform import ids
+from billfold.platform.money import format_usd
 from billfold.web.company.approvals.rule_words import ACTIONS, KINDS, ROLES, names_of, sentence_of_rule
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import cents_of, ticked
@@ -111,7 +112,7 @@ def _given_by(stored: ApprovalRule | None) -> dict[str, str]:
         given = {}
     given |= {f"{name}.{each}": "yes" for name, items in lists.items() for each in items}
     amounts = {name: getattr(stored, name) for name in _AMOUNTS}
-    given |= {name: f"{cents / 100:,.2f}" for name, cents in amounts.items() if cents}
+    given |= {name: format_usd(cents).removeprefix("$") for name, cents in amounts.items() if cents}
     given |= {"name": stored.name, "required_approvals": str(stored.required_approvals)}
     return given | ({"enabled": "yes"} if stored.enabled else {})
 
