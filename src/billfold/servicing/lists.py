@@ -198,6 +198,21 @@ OF_CUSTOMER: Mapping[str, Listing] = MappingProxyType(
             link="/bank/ledger?customer={customer_id}&id=entry+{entry_no}",
         ),
         "cards": Listing("Cards", _of_customer(_CARD, "card", BY_CREATION), _CARD_COLUMNS, freezes=_BY_CARD),
+        "disputes": Listing(
+            "Disputes",
+            _of_customer(
+                "dispute_id, merchant, reason, status, -amount AS amount, created_at, written_no",
+                "card_dispute",
+                BY_CREATION,
+            ),
+            (
+                Column("Merchant", "merchant", below="reason", below_shown="words"),
+                Column("Opened", "created_at", "moment"),
+                Column("Status", "status", "status"),
+                Column("Amount", "amount", "money"),
+            ),
+            link="/bank/disputes/{dispute_id}",
+        ),
         "payees": Listing(
             "Payees",
             _of_customer(
