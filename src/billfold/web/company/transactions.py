@@ -123,7 +123,6 @@ async def _show(company: Company, transaction_id: str, *, wrong: FormError = "")
         kind=found.__struct_config__.tag,
         facts=_facts(found),
         reversal_request=None if reversal is None else render_reversal(reversal, company.customer_id),
-        given=company.page.form if wrong else {},
         waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
         names=await list_choices(company, [found.pocket_id]),
         request=await _request_of(company, found),
