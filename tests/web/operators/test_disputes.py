@@ -60,10 +60,11 @@ async def proposed(olga, otto, reader, page):
 async def test_a_dispute_is_opened_with_a_document_and_decided_by_two_operators_who_see_what_changes(
     bank, cardholder, customer_desks, console, operators
 ):
-    made = await cardholder.simulate("clearing", amount_usdc=100_00)
+    await cardholder.simulate("clearing", amount_usdc=100_00)
     member = await customer_desks(cardholder.pocket.customer)
+    (made,) = (await member.get("/api/v2/transactions/", {"type[]": "CARD"}))["items"]
     ada, viewer = await console(member), await console(member, role="VIEWER")
-    page = f"{ada.home}/transactions/{made['transaction_id']}"
+    page = f"{ada.home}/transactions/{made['id']}"
     await opened(ada, viewer, page)
     (found,) = (await member.get("/api/v1/card-disputes/"))["items"]
     one = f"{ALL}/{found['id']}"
