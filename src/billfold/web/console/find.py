@@ -172,10 +172,12 @@ async def _payments(
     """Return the newest payments of the first of several filters that finds any, and these filters."""
     if not company.may("pockets.read"):
         return [], {}
+    tried = list[Mapping[str, str]]()
     for filters in (*_filters_of(terms), {"text": text}, {"text": payee}):
         wanted = {name: each for name, each in filters.items() if each}
-        if not wanted:
+        if not wanted or wanted in tried:  # to look for a text, a thousand payments are decrypted
             continue
+        tried.append(wanted)
         with suppress(InvalidInput):
             values = operation_filters(wanted, TRANSACTION_FILTERS)
             listed = await company.api.get(list_own_transactions, limit=_GROUP_MAX, **values)
