@@ -54,7 +54,7 @@ _PAYEE = {
     "account_type": "CHECKING",
 }
 _BUSINESSES = "/api/v2/business-applications/"
-_WAIT_SECONDS = 120.0
+_WAIT_SECONDS = 30.0
 """For an e-mail, which is sent after those of a day with thousands of payments."""
 _ADVANCE_SECONDS = 600.0
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
