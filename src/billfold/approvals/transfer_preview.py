@@ -111,20 +111,20 @@ async def _runs_of_series(
         return []
     days = content.schedule.recurrence().occurrences(bank.calendars, content.schedule.on_closed_day)
     found = []
-    books: list[RequestContent] = []
+    contents: list[RequestContent] = []
     for each in islice(days, RUNS_SHOWN):
         if each.moved_to is None:
             found.append(RunOfSeries(each))
             continue
         transfer = msgspec.structs.replace(content.transfer, id=uuid5(content.request_id, str(each.day)))
-        books.append(msgspec.structs.replace(content, transfer=transfer, schedule=UNSET))
+        contents.append(msgspec.structs.replace(content, transfer=transfer, schedule=UNSET))
         # All those before run again, because a book shows the state after the last: there are few of them.
-        runs = await run_in_order(bank, conn, books, customer_id=stored.customer_id)
+        runs = await run_in_order(bank, conn, contents, customer_id=stored.customer_id)
         run = runs[transfer.id]
         if isinstance(run, BillfoldError):
             found.append(RunOfSeries(each, refusal=run))
         else:
-            shown = preview_of_run(run, books[-1], stored, terms=None)
+            shown = preview_of_run(run, contents[-1], stored, terms=None)
             found.append(RunOfSeries(each, shown.amount, pocket=shown.pocket))
     return found
 
