@@ -122,7 +122,7 @@ async def test_every_call_after_user_consent_has_a_dpop_proof(api, customer_worl
         assert calls.get_pocket_earnings(made.id, period="mtd").contributions.value == 3_000_00
         assert next(calls.list_trading_strategies().by_page()).count == 4
         assert "trades.maturity" in {each.event for each in calls.list_event_types()}
-        assert [each.event.sequence for each in calls.list_events()] == [5, 4, 3, 2, 1]
+        assert [each.event.sequence for each in calls.list_events()] == [8, 7, 6, 5, 4, 3, 2, 1]
         assert len(calls.get_agreements().documents) == 20
 
     await asyncio.to_thread(look)

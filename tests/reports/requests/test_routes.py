@@ -289,7 +289,7 @@ async def test_a_report_as_of_an_instant_is_the_one_that_was_made_then(partner_d
     await partner_desk.invalid("POST", ALL, late, loc="body.parameters.date")
     for unknown in (
         refused_with(before, pocket_ids=[second.id]),
-        refused_with("2025-06-01", customer_id=pocket.customer),
+        refused_with("2025-05-30", date="2025-05-29", customer_id=pocket.customer),
     ):
         await partner_desk.refused("POST", ALL, unknown, status=404, code="not-found")
     await other_partner.refused("POST", ALL, refused_with(before, pocket_ids=[pocket.id]), status=404, code="not-found")
