@@ -40,20 +40,21 @@ SELECT count(*) FROM membership
 def doctor(
     context: Wiring, *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
-    """Check settings, database, schema, clock, certificate and due work; print the next step. Changes nothing."""
+    """Check settings, database, schema, clock, certificate and due work; print what to do next. Changes nothing."""
     checks = run_health_checks(context)
-    first = next((check for check in checks if check.next_step), None)
+    failed = [check for check in checks if check.next_step]
     if as_json:
         rows = [{**check._asdict(), "ok": not check.next_step} for check in checks]
-        typer.echo(json.dumps({"ok": first is None, "checks": rows}))
+        typer.echo(json.dumps({"ok": not failed, "checks": rows}))
     else:
         icons = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
         shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         for mark, check in zip(icons, checks, strict=True):
             shown.add_row(mark, check.what, escape(check.found))
         console.print(shown)
-    if first is not None:
-        print_error(f"{first.what}: {first.found}", "\n  ".join(filter(None, (first.next_step, first.detail))))
+    for each in failed:
+        print_error(f"{each.what}: {each.found}", "\n  ".join(filter(None, (each.next_step, each.detail))))
+    if failed:
         raise typer.Exit(1)
 
 

@@ -120,6 +120,11 @@ def production(
     written = _files(given, folder)
     _write(folder, written)
     print_success(f"{len(written)} files are in {folder}. Keep a copy of its secrets where the bank is not.")
+    program = Path(sys.executable).resolve()
+    if given["install"].lower() == "systemd" and not all(
+        each.stat().st_mode & 0o001 for each in (program, *program.parents)
+    ):
+        print_error(f"The user billfold may not run {program}.", "Make the environment with a Python of the system.")
     print_line("\n[bold]Four steps remain[/] (docs/operate/deploy.md):")
     for number, (what, command) in enumerate(_steps(given["install"], shlex.quote(str(folder))), 1):
         print_line(f"  {number}. {what}\n     [cyan]{escape(command)}[/]")
