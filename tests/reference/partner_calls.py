@@ -312,6 +312,7 @@ async def _play_tasks(r):
     await r.get("sandbox_faults", f"{BOX}/faults/")
     await r.delete("sandbox_clear_faults", f"{BOX}/faults/")
     await r.post("sandbox_rotate_credentials", f"{BOX}/credentials/rotate/", {})
+    r.notes["sandbox_rotate_credentials"]["response"]["shared_secret"] = "a-new-secret-that-is-drawn-at-random"
     r.notes["sandbox_tasks"] = {"response": {"items": [r.notes["sandbox_task"]["response"]]}}
     await r.get("sandbox_tasks", f"{BOX}/tasks/")
 
