@@ -118,10 +118,11 @@ async def test_a_pasted_table_is_requested_once_approved_with_a_passkey_and_canc
     await world.later(seconds=1)
     await approver.go(here)
     assert "2 sent" in approver.text
-    await approver.go(f"{approver.home}/notifications?about=Payments")
-    assert f'href="{here}">A transfer of $1,250.00 to Payroll was sent' in approver.page.text
-    await approver.go(f"{approver.home}/audit-log?kind=Payments")
-    assert f'created the batch of <a href="{here}">2 transfers, $1,500.00</a>' in approver.page.text
+    for page, words in (
+        ("notifications?about=Payments", f'href="{here}">A transfer of $1,250.00 to Payroll was sent'),
+        ("audit-log?kind=Payments", f'created the batch of <a href="{here}">2 transfers, $1,500.00</a>'),
+    ):
+        assert words in (await approver.go(f"{approver.home}/{page}")).text
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     path, form = await previewed(maker, funded, table)
     again = (await maker.post(path, form)).headers["location"].partition("?")[0]
