@@ -36,7 +36,8 @@ async def test_a_freeze_is_applied_when_a_second_operator_confirms_it(bank, oper
     await bank.pool.execute("UPDATE membership SET role = 'ADMIN' WHERE user_id = $1", initiator.user_id)
     assert (await initiator.post(path, sent | {"csrf": initiator.csrf})).status_code == 409
     assert (await customer_desk.get(f"/api/v2/pockets/{own.id}/"))["status"] == "OPEN"
-    await otto.go("/bank/freezes")
+    await otto.go(path)
+    assert "Suspected fraud" in otto.text
     await otto.send(path, **sent)
     assert otto.page.status_code == 303
     assert (await customer_desk.get(f"/api/v2/pockets/{own.id}/"))["status"] == "FROZEN"
