@@ -65,7 +65,7 @@ def sent_table(form: Mapping[str, str]) -> str:
 
 
 class Naming(NamedTuple):
-    """How cells of a column name something: the words for what was chosen, and whether a text names nothing."""
+    """The names in cells of a column: the words for what was chosen, and whether a text names nothing."""
 
     words_of: Callable[[str], str]
     is_unknown: Callable[[str], bool]
