@@ -28,9 +28,11 @@ _LABELS = {
     "current": "current password",
     "daily_cap_usdc": "amount per business day",
     "email": "email address",
+    "form.to": "payee",
     "from": "first day",
     "identifier": "account number",
     "min_amount_usdc": "smallest amount",
+    "origin": "Pocket that pays",
     "post_logout_redirect_uris": "redirect addresses after signing out",
     "redirect_uris": "redirect addresses",
     "settled_from": "first day",
@@ -159,8 +161,7 @@ def field_errors(wrong: object) -> dict[str, str]:
     """Return the first error of each field, a sentence."""
     if not isinstance(wrong, InvalidInput):
         return {}
-    named = [(_field_of(each), each.msg) for each in reversed(wrong.errors)]
-    return {field: f"The {_label(field)} {message}." for field, message in named}
+    return {_field_of(each): f"The {_label(each)} {each.msg}." for each in reversed(wrong.errors)}
 
 
 def at_fields(wrong: BillfoldError, names: Mapping[str, str]) -> BillfoldError:
@@ -168,7 +169,7 @@ def at_fields(wrong: BillfoldError, names: Mapping[str, str]) -> BillfoldError:
     if not isinstance(wrong, InvalidInput):
         return wrong
     return InvalidInput(
-        FieldError((names.get(field := _field_of(each), field),), each.msg, each.type) for each in wrong.errors
+        FieldError(("form", names.get(field := _field_of(each), field)), each.msg, each.type) for each in wrong.errors
     )
 
 
@@ -195,5 +196,6 @@ def _field_of(error: FieldError) -> str:
     return str(next((each for each in reversed(error.loc) if isinstance(each, str)), error.loc[-1]))
 
 
-def _label(field: str) -> str:
-    return _LABELS.get(field, field.replace("_", " "))
+def _label(error: FieldError) -> str:
+    field = _field_of(error)
+    return _LABELS.get(".".join(map(str, error.loc))) or _LABELS.get(field, field.replace("_", " "))

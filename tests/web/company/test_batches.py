@@ -172,7 +172,7 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     device, path = await with_passkey(approver), f"{maker.home}/counterparties/import"
     made = await import_table(maker, path)
     await maker.go(made)
-    assert "3 payees are sent for approval." in maker.text
+    assert "3 payees sent for approval." in maker.text
     await maker.go(f"{maker.home}/batches")
     assert "Acme Cleaning and 2 others" in maker.text
     here = made.partition("?")[0]

@@ -57,7 +57,7 @@ async def test_a_transfer_is_previewed_requested_and_approved_by_a_second_member
     assert page.status_code == 409
     assert "cannot raise the amount" in maker.text
     await maker.send(path, step="preview", **sent, amount="1,000", description="Wages")
-    assert "Bills that are sold Bill Units Price Proceeds Earned Tax gain 9127" in maker.text
+    assert "Bills that are sold Bill Units Price Earned Tax gain Proceeds 9127" in maker.text
     assert "1 approval, by the default: one other member." in maker.text
     form = forms_of(maker.page.text)[path]
     answers = await asyncio.gather(*(maker.post(path, form | {"step": "request"}) for _ in range(2)))

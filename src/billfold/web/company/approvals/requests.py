@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from litestar import get, post
 
-from billfold.approvals.batch_preview import BATCH_MAX
+from billfold.approvals.batch_preview import BATCH_MAX, preview_batch
 from billfold.approvals.routes import (
     decide_authorization_request,
     get_authorization_request,
@@ -343,6 +343,10 @@ async def _transfer_page(company: Company, key: UUID, wrong: FormError = "") -> 
     found = await company.api.get(get_transfer_request, transfer_id=key)
     around = await read_around(company, found)
     payee = around["payee"]
+    bank, now = company.page.server.bank, company.clock.now
+    around["effect"] = (
+        await preview_batch(bank, company.customer_id, [key], now=now) if may_decide(company, found) else None
+    )
     around["look_alikes"] = await find_look_alikes(company, payee) if payee and found.status == "PENDING" else ()
     return await _page(company, "approval_of_transfer", request=found, wrong=wrong, **around)
 

@@ -19,7 +19,8 @@ from billfold.batches.routes import (
     list_first_payees,
     list_pending_batches,
 )
-from billfold.batches.schemas import ShownBatchRow
+from billfold.batches.rules import BATCH_REFUSED
+from billfold.batches.schemas import ShownBatch, ShownBatchRow
 from billfold.batches.types import RowState
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.schemas import CursorList
@@ -116,6 +117,7 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
         batch=found,
         shown=shown,
         failed=failed.items,
+        causes=await _list_causes(company, found, failed.items),
         again=_table_of(failed.items) if of_transfers else "",
         state=states.get("state", ""),
         names=await names_of_pockets(company, _pockets_in(listed)),
@@ -133,6 +135,20 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
         comment=company.page.form.get("comment", ""),
         factors=await store.get_factors(company.page.pool, company.page.user.user_id),
     )
+
+
+async def _list_causes(company: Company, batch: ShownBatch, failed: Sequence[ShownBatchRow]) -> Sequence[ShownBatchRow]:
+    """Return the rows that failed by themselves: of all or none, the others failed because of these."""
+    if batch.mode != "ATOMIC" or not failed:
+        return failed
+    cursor: str | None = None
+    causes: list[ShownBatchRow] = []
+    while len(causes) < _FAILED:
+        page = await company.api.get(list_batch_rows, batch_id=batch.id, limit=_ROWS, cursor=cursor, state="FAILED")
+        causes += [each for each in page.items if each.problem and each.problem.code != BATCH_REFUSED]
+        if (cursor := page.next_page) is None:
+            break
+    return causes[:_FAILED]
 
 
 def _pockets_in(rows: Sequence[ShownBatchRow]) -> set[UUID]:

@@ -140,6 +140,7 @@ async def _choices(payees: Payees, wrong: Sequence[PastedRow]) -> dict[int, list
     named = {text: [each for each in payees.called(text) if not each.why] for text in unclear.values()}
     near = await payees.like([text for text, meant in named.items() if text and not meant])
     found = {text: meant or near.get(text, []) for text, meant in named.items()}
+    unclear = {number: text for number, text in unclear.items() if len(named[text]) != 1}  # else the line is wrong
     return {number: [(payees.words_for(each), each) for each in found[text]] for number, text in unclear.items()}
 
 
