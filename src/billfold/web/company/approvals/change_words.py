@@ -1,10 +1,18 @@
 """The fields of a change and their values in words."""
 
+import re
 from typing import Any
 
 from billfold.platform.money import format_usd
 
 _LABELS = {
+    "business_name": "Name",
+    "identifier": "Account number",
+    "identifier_type": "Number is an",
+    "street_address": "Street",
+    "street_address2": "Second line",
+    "type": "Kind",
+    "verification": "Verified by",
     "actions": "Applies to",
     "transfer_types": "Kinds of payments",
     "approver_ids": "Approvers",
@@ -21,10 +29,12 @@ _WORDS = {
     "WIRE": "Wires",
     **{role: role.title() for role in ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")},
 }
+_CODE = re.compile("[A-Z]+(_[A-Z]+)+|[a-z]+(_[a-z]+)+")
 
 
 def label_of(name: str) -> str:
-    """Return the label of a field; that of an amount follows from its value."""
+    """Return the label of a field, the last part of its path; that of an amount follows from its value."""
+    name = name.rpartition(" ")[2]
     return _LABELS.get(name) or name.removesuffix("_usdc").replace("_", " ").capitalize()
 
 
@@ -42,4 +52,4 @@ def text_of(value: Any) -> str | None:  # noqa: ANN401 - any JSON
     if isinstance(value, list | tuple):
         return ", ".join(filter(None, (text_of(each) for each in value))) or "any"
     text = str(value)
-    return _WORDS.get(text) or (text.replace("_", " ").capitalize() if "_" in text and text.isupper() else text)
+    return _WORDS.get(text) or (text.replace("_", " ").capitalize() if _CODE.fullmatch(text) else text)

@@ -63,6 +63,8 @@ _UNSHOWN = frozenset(
         "is_screened",
         "target_customer_id",
         "holder_address",
+        "counterparty_name type",
+        "document_ids",
     }
 )
 
@@ -77,7 +79,7 @@ def sentence_of_change(request: AuthorizationRequest) -> str:
 
 def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) -> list[ChangedField]:
     """Return the fields that a change sets, those of something that exists only if they become others."""
-    change = request.change
+    change = {name: value for name, value in request.change.items() if name != "before"}
     if request.action == "policy.update":
         return facts_of_policy(change, before)
     inner = next((each for each in change.values() if isinstance(each, Mapping)), {})
@@ -354,13 +356,14 @@ async def _transfer_page(company: Company, key: UUID, wrong: FormError = "") -> 
 async def _change_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_authorization_request, request_id=key)
     before = await _read_now(company, found)
+    who = f"{before['first_name']} {before['last_name']}" if found.resource_type == "member" and before else ""
     rules = await words_of_rule(company, found, before) if "rule" in found.change else []
     return await _page(
         company,
         "approval_of_change",
         request=found,
         wrong=wrong,
-        sentence=sentence_of_change(found),
+        sentence=": ".join(filter(None, (sentence_of_change(found), who))),
         facts=[*(ChangedField(*each) for each in rules), *facts_of_change(found, before)],
     )
 
