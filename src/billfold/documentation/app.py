@@ -181,7 +181,13 @@ class Renderer:
     def search(self, query: str) -> str:
         """Return the results of a search."""
         results = self._site.index.search(query)
-        return self._template("search", query=query, results=results, groups=self._site.books[0].groups)
+        return self._template(
+            "search", query=query, results=results, book_of=self._book_of, groups=self._site.books[0].groups
+        )
+
+    def _book_of(self, page: Page) -> str:
+        found = self._site.find(page.path)
+        return found[1].book.title if found else ""
 
     def not_found(self, path: str) -> str:
         """Return the page for an address that does not exist."""

@@ -132,7 +132,7 @@ async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, c
     await browser.go(f"{path}?as_of={day}")
     assert "As of the close of" in browser.text
     assert before["portfolio"]["total_value"]["formatted"] in browser.text
-    assert "Move money" not in browser.text.partition("Transactions before")[0].partition("As of the close")[2]
+    assert "Move money" not in browser.text.partition("Transactions until then")[0].partition("As of the close")[2]
     for wrong in ("9999-12-31", "2025-06-02T10:00:00Z", "x", "2031-01-01"):
         await browser.go(f"{path}?as_of={wrong}")
         assert browser.page.status_code == 422, wrong

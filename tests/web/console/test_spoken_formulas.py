@@ -17,7 +17,7 @@ LABELS = {
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("C + sum(V)", "cash plus the sum of the 2 values V"),
+        ("C + sum(V)", "cash plus the sum of the 2 values"),
         ("sum(F) - sum(X)", "fee minus nothing"),
         ("max(0, C - F)", "cash minus fee, but not below zero"),
         ("C - (F - B)", "cash minus (fee minus bid)"),

@@ -213,6 +213,13 @@ _STATUSES = {
 """Operations that explain the status of something, and the names of its id."""
 _IN_POCKET = ("holds", "trades")
 """What needs the `pocket_id` of the query, too."""
+_SUBJECTS = {
+    "counterparties": "Counterparty",
+    "trades": "Trade",
+    "transactions": "Transaction",
+    "transfer-requests": "Transfer request",
+}
+"""What has a page of its own."""
 _DIGITS_MAX = 6
 
 
@@ -249,7 +256,14 @@ async def explain_status(company: InCompany, kind: str, key: str) -> PageRespons
     in_pocket = company.page.query.get("pocket_id", "x") if kind in _IN_POCKET else ""
     pocket_id = key if name == "pocket_id" else in_pocket
     names = {} if name == "pocket_id" else {name: path_id(key, "There is no such object.")}
-    return await _page(company, operation, pocket_id=pocket_id, **names)
+    of = _subject(company.path, kind, key=key, pocket_id=in_pocket)
+    return await _page(company, operation, of=of, pocket_id=pocket_id, **names)
+
+
+def _subject(base: str, kind: str, *, key: str, pocket_id: str) -> tuple[str, str] | None:
+    """Return the path of the page of what is explained, and what it is called; None without such a page."""
+    label = _SUBJECTS.get(kind)
+    return label and (f"{base}/pockets/{pocket_id}/{kind}/{key}" if pocket_id else f"{base}/{kind}/{key}", label)
 
 
 @get("/companies/{customer_id:str}/limits/explain")
@@ -258,7 +272,14 @@ async def explain_used_limits(company: InCompany) -> PageResponse:
     return await _page(company, routes.explain_limits)
 
 
-async def _page(company: InCompany, operation: Operation, *, pocket_id: str = "", **names: object) -> PageResponse:
+async def _page(
+    company: InCompany,
+    operation: Operation,
+    *,
+    of: tuple[str, str] | None = None,
+    pocket_id: str = "",
+    **names: object,
+) -> PageResponse:
     """Show an explanation, or the part of it that the query names."""
     query, pocket = company.page.query, None
     if pocket_id:
@@ -272,6 +293,7 @@ async def _page(company: InCompany, operation: Operation, *, pocket_id: str = ""
         "explanation",
         explained=explained,
         pocket=pocket,
+        of=of,
         begin=begin,
         shown=outline(part_at(explained.explanation, place), reader, place, begin),
         above=[(each, part_at(explained.explanation, each).label) for each in _places_above(place)],

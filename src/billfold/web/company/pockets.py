@@ -208,6 +208,7 @@ async def _show_pocket_as_of(company: Company, pocket_id: str, day: str) -> Page
             for period, label in _PERIODS.items()
         ],
         recent=(await api.get(list_own_transactions, limit=_PAGE, **{"pocket[]": key}, **then)).items,
+        names=await list_choices(company, [key]),
     )
 
 

@@ -320,11 +320,13 @@ async def _return_codes(company: Company, transaction: Any) -> dict[str, datetim
 
 
 def _facts(transaction: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any variant
-    """Return the fields of a variant besides the common ones, and its remittance information, by name."""
+    """Return the fields of a variant besides the common ones, and its remittance information, by name, ids last."""
     own = {name: value for name, value in msgspec.structs.asdict(transaction).items() if name not in _HIDDEN}
     found = {**own, **_flat(transaction.remittance_information)}
     return [
-        (_phrase(name.removeprefix("on_us_")), _words(value)) for name, value in found.items() if value not in _UNSAID
+        (_phrase(name.removeprefix("on_us_")), _words(value))
+        for name, value in sorted(found.items(), key=lambda each: each[0].endswith("_id"))
+        if value not in _UNSAID
     ]
 
 

@@ -1,4 +1,4 @@
-"""Formulas of explanations in words: `C + sum(V)` as "cash plus the sum of the 5 values V". Pure."""
+"""Formulas of explanations in words: `C + sum(V)` as "cash plus the sum of the 5 values". Pure."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def _words(node: ast.expr, labels: Mapping[str, Sequence[str]]) -> str:
         case ast.BinOp(left=left, op=sign, right=right):
             said = f"{_term(left, sign, labels)} {_SIGNS[type(sign)]} {_term(right, sign, labels, is_right=True)}"
         case ast.Call(func=ast.Name(id="sum"), args=[ast.Name(id=symbol)]):
-            said = _sum(symbol, labels.get(symbol, ()))
+            said = _sum(labels.get(symbol, ()))
         case ast.Call(func=ast.Name(id="round" | "floor"), args=[value, *_]):
             said = f"{_words(value, labels)}, rounded"
         case ast.Call(func=ast.Name(id="max"), args=[ast.Constant(value=0), value]):
@@ -48,10 +48,10 @@ def _term(node: ast.expr, sign: ast.operator, labels: Mapping[str, Sequence[str]
     return f"({said})" if is_right or (isinstance(node.op, _SUMS) and not isinstance(sign, _SUMS)) else said
 
 
-def _sum(symbol: str, labels: Sequence[str]) -> str:
+def _sum(labels: Sequence[str]) -> str:
     if not labels:
         return "nothing"
-    return _begun_low(labels[0]) if len(labels) == 1 else f"the sum of the {len(labels)} values {symbol}"
+    return _begun_low(labels[0]) if len(labels) == 1 else f"the sum of the {len(labels)} values"
 
 
 def _begun_low(label: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from billfold.accounts.addresses import COUNTRIES
 from billfold.onboarding.applications.content import Content
 from billfold.onboarding.applications.forms import INDUSTRIES, BusinessForm, RelatedPartyForm
 from billfold.onboarding.applications.schemas import mask_number
+from billfold.platform.dates import format_day
 from billfold.platform.errors import FieldError
 from billfold.web.forms import type_at
 
@@ -189,12 +191,12 @@ BUSINESS_STEPS: Final = (
         "activity",
         "Activity and money",
         Field("risk_info.company_mission", "What the business does", optional=True),
-        Field("risk_info.risk_categories", "It deals with", options=_CATEGORIES),
-        Field("risk_info.primary_regulator", "Its regulator", optional=True),
+        Field("risk_info.risk_categories", "Does it deal with any of these?", options=_CATEGORIES),
+        Field("risk_info.primary_regulator", "Regulator", optional=True),
         Field("risk_info.has_current_enforcement_actions", "Is an authority acting against it now?"),
-        Field("risk_info.business_activity_location", "It is active", options=_LOCATIONS),
-        Field("risk_info.source_of_funds", "The money is", options=_FUNDS),
-        Field("risk_info.account_usage", "The account is for", options={"MONEY_STORAGE": "Keeping money"}),
+        Field("risk_info.business_activity_location", "Where it operates", options=_LOCATIONS),
+        Field("risk_info.source_of_funds", "Source of the money", options=_FUNDS),
+        Field("risk_info.account_usage", "Purpose of the account", options={"MONEY_STORAGE": "Keeping money"}),
         Field("risk_info.annual_revenue", "Revenue in a year", options=_REVENUES),
         Field("risk_info.monthly_transactions", "Payments in a month", options=_TRANSACTIONS),
         Field("risk_info.first_month_deposit", "Deposit in the first month", options=_DEPOSITS),
@@ -285,6 +287,13 @@ def shown_of(fields: Iterable[Field], content: Content) -> dict[str, str]:
     return {each.label: text for each in fields if (text := shown_at(each, content))}
 
 
+_WORDS: Final[Mapping[Kind, Callable[[Any], str]]] = {
+    Kind.DATE: lambda value: format_day(date.fromisoformat(str(value))),
+    Kind.PERCENT: lambda value: f"{_percent(value)} %",
+    Kind.YES_NO: lambda value: "Yes" if value else "No",
+}
+
+
 def shown_at(field: Field, content: Content) -> str:
     """Return the stored value of a field in words, a number masked."""
     value = value_at(content, field.path)
@@ -294,9 +303,8 @@ def shown_at(field: Field, content: Content) -> str:
         return mask_number(value)
     if field.kind == Kind.MANY:
         return "; ".join(field.options.get(each, each) for each in (value or [NO_CATEGORY]))
-    if field.kind == Kind.YES_NO:
-        return "Yes" if value else "No"
-    return f"{_percent(value)} %" if field.kind == Kind.PERCENT else field.options.get(value, str(value))
+    words = _WORDS.get(field.kind)
+    return words(value) if words else field.options.get(value, str(value))
 
 
 def value_at(content: Content, path: str) -> Any:  # noqa: ANN401 - any value of a body
