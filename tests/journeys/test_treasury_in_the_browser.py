@@ -120,6 +120,7 @@ async def test_a_pocket_is_opened_changed_and_closed(sandbox_site):
 async def test_filters_of_a_list_apply_as_they_change(sandbox_site):
     ada = sandbox_site.ada
     await ada.go(f"{sandbox_site.home}/transactions", "transactions by day")
+    await ada.main.locator("summary").filter(has_text="Filters").click()
     await ada.page.get_by_label("Direction").select_option(label="In")
     await ada.page.wait_for_url("**/transactions?direction=CREDIT")
     amounts = await ada.main.locator("td.number .amount").all_inner_texts()

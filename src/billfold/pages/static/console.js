@@ -18,7 +18,9 @@ if (ticking.length) {
 // In a narrow window the menu and the filters of a list are closed until they are opened; in a wide one they are always there.
 document.documentElement.classList.add("scripted");
 const narrow = matchMedia("(max-width: 56rem)");
-const fold = () => { for (const each of document.querySelectorAll(".sections, .filters > .more")) each.open = !narrow.matches || Boolean(each.querySelector("[aria-invalid]")); };
+// Many filters are behind the button on a wide window, too, while none of them is chosen.
+const isLong = (each) => each.matches(":has(.fields > :nth-child(7)):not(:has(.count))");
+const fold = () => { for (const each of document.querySelectorAll(".sections, .filters > .more")) each.open = !(narrow.matches || isLong(each)) || Boolean(each.querySelector("[aria-invalid]")); };
 narrow.addEventListener("change", fold);
 fold();
 
@@ -34,7 +36,7 @@ const places = [...document.querySelectorAll(".side a, .switch .sheet a")].map((
   link, words: link.textContent.replace(/\s+/g, " ").trim(),
 }));
 
-const KEYS = [["Ctrl K or /", "Find anything"], ["g and a letter", "Go to a section that begins with it"], ["Arrows, Enter", "Choose what was found"], ["Esc", "Close"], ["?", "Show these keys"]];
+const KEYS = [["Ctrl K or /", "Find anything"], ["g, then a letter", "Go to the first section that begins with it"], ["Arrows, Enter", "Choose what was found"], ["Esc", "Close"], ["?", "Show these keys"]];
 const findLink = document.querySelector("[data-find]");
 // The letters of a text in this order, others between them: a letter that is left out does no harm.
 const isLike = (words, wanted) => { let from = 0; return [...wanted].every((each) => (from = words.indexOf(each, from) + 1)); };
@@ -73,7 +75,7 @@ function openKeys() {
   keys.setAttribute("aria-label", "Keys");
   const list = Object.assign(document.createElement("dl"), { className: "keys" });
   for (const [key, meaning] of KEYS) list.append(Object.assign(document.createElement("dt"), { textContent: key }), Object.assign(document.createElement("dd"), { textContent: meaning }));
-  keys.append(list);
+  keys.append(Object.assign(document.createElement("h2"), { textContent: "Keys" }), list);
   keys.addEventListener("click", (event) => { if (event.target === keys) keys.close(); });
   keys.addEventListener("close", () => keys.remove());
   document.body.append(keys);
