@@ -94,17 +94,20 @@ def facts() -> list[tuple[str, str]]:
     return [(name, kinds[type(value)]) for name, value in facts_of(PaymentFacts(), Used()).items()]
 
 
-def _template(title: str, name: str, when: str, then: Mapping[str, Any], *tests: Mapping[str, Any]) -> tuple[str, Any]:
-    return title, {"rules": [{"name": name, "when": when, "then": then}], "tests": list(tests)}
+def _template(
+    title: str, words: str, name: str, when: str, then: Mapping[str, Any], *tests: Mapping[str, Any]
+) -> tuple[str, str, Any]:
+    return title, words, {"rules": [{"name": name, "when": when, "then": then}], "tests": list(tests)}
 
 
 def _test(name: str, payment: Mapping[str, Any], decision: str, **used: int) -> dict[str, Any]:
     return {"name": name, "payment": payment, **({"used": used} if used else {}), "expect": {"decision": decision}}
 
 
-TEMPLATES: Final[Mapping[str, tuple[str, Any]]] = {
+TEMPLATES: Final[Mapping[str, tuple[str, str, Any]]] = {
     "large": _template(
         "Two approvals for large payments",
+        "From $50,000.00 on, two members approve.",
         "large payments",
         "payment.direction == 'OUT' && payment.amount_cents >= 5000000",
         {"decision": "REQUIRE", "approvals": 2},
@@ -113,6 +116,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "daily-limit": _template(
         "A limit per day",
+        "What would bring the payments of a day above $500,000.00 is refused.",
         "per day",
         "payment.direction == 'OUT' && used.today_cents + payment.amount_cents > 50000000",
         {"decision": "REFUSE", "reason": "No more than $500,000.00 a day."},
@@ -120,6 +124,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "new-payees": _template(
         "An administrator approves new payees",
+        "From $1,000.00 on, for payees added in the last 14 days.",
         "new payees",
         "payment.direction == 'OUT' && payment.payee.age_days < 14 && payment.amount_cents >= 100000",
         {"decision": "REQUIRE", "approvals": 1, "roles": ["ADMIN"]},
@@ -127,6 +132,7 @@ TEMPLATES: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "business-hours": _template(
         "Wires in business hours only",
+        "On weekdays from 8 am to 6 pm New York time; others are refused.",
         "business hours",
         "payment.rail == 'WIRE' && (payment.at.weekday in ['SAT', 'SUN'] || payment.at.hour < 8 || "
         "payment.at.hour >= 18)",
@@ -135,19 +141,20 @@ TEMPLATES: Final[Mapping[str, tuple[str, Any]]] = {
     ),
     "countries": _template(
         "Allowed countries",
+        "International wires to Canada, Germany and the United Kingdom only.",
         "countries",
         "payment.payee.kind == 'international_wire' && !(payment.payee.country in ['CA', 'DE', 'GB'])",
         {"decision": "REFUSE", "reason": "We pay to Canada, Germany and the United Kingdom only."},
         _test("a wire to France", {"payee": {"kind": "international_wire", "country": "FR", "age_days": 30}}, "REFUSE"),
     ),
 }
-"""Documents to start from: what each is called, and its rule with its tests."""
+"""Documents to start from: what each is called, what it does, and its rule with its tests."""
 
 
 def with_template(document: PolicyDocument, name: str) -> dict[str, Any]:
     """Return a document with the rule and the tests of a template, unless it has a rule of that name."""
     found: dict[str, Any] = msgspec.to_builtins(document)
-    _, added = TEMPLATES.get(name, ("", {"rules": [], "tests": []}))
+    _, _, added = TEMPLATES.get(name, ("", "", {"rules": [], "tests": []}))
     for part in ("rules", "tests"):
         known = {each["name"] for each in found[part]}
         found[part] += [each for each in added[part] if each["name"] not in known]
