@@ -55,6 +55,13 @@ class AchActivity(Shared, kw_only=True, tag_field="type", tag="ACH"):
     portal_id: UUID | None = None
     object_type: Literal["ACHTransactionActivity"] = "ACHTransactionActivity"
 
+    @property
+    @override
+    def headline(self) -> str:
+        """Return who originated a received entry; the company of an originated one is the customer itself."""
+        originated = self.ach_direction == "ORIGINATION"
+        return (self.company_entry_description if originated else self.other_party) or self.title
+
 
 class WireActivity(Shared, kw_only=True, tag_field="type", tag="WIRE"):
     """A wire."""
