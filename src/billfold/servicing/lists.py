@@ -245,8 +245,8 @@ OF_CUSTOMER: Mapping[str, Listing] = MappingProxyType(
             "Freezes and movements",
             KeysetList(
                 """SELECT proposal_id, proposed_at, reason, status, proposed_by, decided_by, CASE WHEN subject IS NULL
-  THEN 'Movement of money' ELSE CASE WHEN freezes THEN 'Freeze' ELSE 'Unfreeze' END || ' of the ' || lower(subject)
-  END AS what FROM freeze_proposal WHERE owner_id = $1 AND {page}""",
+  THEN 'Movement of money' ELSE CASE WHEN freezes THEN 'Freeze' ELSE 'Unfreeze' END || ' of the ' ||
+  replace(lower(subject), 'pocket', 'Pocket') END AS what FROM freeze_proposal WHERE owner_id = $1 AND {page}""",
                 _as_is,
                 proposed_at="timestamptz",
                 proposal_id="uuid",
@@ -256,6 +256,7 @@ OF_CUSTOMER: Mapping[str, Listing] = MappingProxyType(
                 Column("Proposed", "proposed_at", "moment", "proposed_by"),
                 Column("Status", "status", "status", "decided_by"),
             ),
+            link="/bank/freezes/{proposal_id}",
         ),
         "events": Listing(
             "Events",

@@ -89,7 +89,7 @@ async def test_a_page_of_a_customer_offers_what_the_role_includes_and_records_wh
     await initiator.go(f"/bank/freezes?change=freeze&subject=POCKET&subject_id={own.id}")
     await initiator.send("/bank/freezes", reason="Theft")
     await initiator.go(page)
-    assert "Freeze of the pocket" in initiator.text
+    assert "Freeze of the Pocket" in initiator.text
     payees = first_match(r'(?s)id="payees">(.+?)</section>', initiator.page.text)
     assert re.search(r"<td>[A-Z][\w ]+<span", payees), payees
     other = f"/bank/customers/{bank_customer_id(bank.seed)}"

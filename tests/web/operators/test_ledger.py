@@ -29,7 +29,7 @@ async def test_the_ledger_page_finds_the_commit_of_a_transaction_and_its_neighbo
     assert {each.status_code for each in await asyncio.wait_for(many, 20)} == {200}, "each holds one connection"
     await viewer.go(first_match(r'href="([^"]+)" rel="prev"', viewer.page.text))
     assert first_match(r"Hash</strong>.*?<code>([0-9a-f]{64})", viewer.page.text) == before
-    await viewer.go(f"/bank/ledger?customer={customer}&id=event+1")
+    await viewer.go(f"/bank/ledger?customer={customer}&id=event+3")
     assert (await viewer.follow()).url.path == path
     for nothing in (
         "id=nonsense",

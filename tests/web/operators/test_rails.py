@@ -41,7 +41,7 @@ async def test_the_treasury_page_shows_settlements_maturities_and_liquidity(oper
     viewer, own = await operators("VIEWER"), await customer_desk.pocket(name="Reserve")
     await customer_world.wire(own, 250_000_00)
     await viewer.go("/bank/treasury")
-    assert "Buy 2,506 of 912797PT8" in viewer.text
+    assert "Buy 250,600 of 912797PT8" in viewer.text
     assert "There is no signed root yet" in viewer.text
     out = first_match(r'Liquidity by day">.*?</tr></thead><tbody>\s*(.*?)</tbody>', viewer.page.text.replace("\n", " "))
     assert "$250,000.00" in out

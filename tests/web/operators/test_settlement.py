@@ -60,7 +60,7 @@ async def test_a_rejected_instruction_is_a_fail_with_its_age_until_it_is_sent_ag
     await sent(olga, path, {"decision": "send", "reason": "The amount is agreed"})
     await ClockStepper(bank).set_to(et_instant(date(2025, 6, 6), 12))
     await olga.go("/bank/settlement")
-    assert "Nothing fails." in olga.text
+    assert "Nothing fails:" in olga.text
     await expect_clean(bank)
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from litestar import get
 
+from billfold.accounts.pockets.store import list_page_by_offset
 from billfold.http.raw_request import is_uuid
 from billfold.ledger import explorer
 from billfold.ledger.directory import find_customer
@@ -103,15 +104,23 @@ async def show_commit(operator: InBank, customer_id: str, version: str) -> PageR
         before = commit.previous
         entries = (before.entry_no if before else 0, commit.link.entry_no)
         events = (before.event_no if before else 0, commit.link.event_no)
+        postings = await explorer.list_postings(conn, owner, *entries)
         shown = {
             "entries": await explorer.list_entries(conn, owner, *entries),
-            "postings": _by_entry(await explorer.list_postings(conn, owner, *entries)),
+            "postings": _by_entry(postings),
             "booked": _by_entry(await explorer.list_booked(conn, owner, *entries)),
             "events": await explorer.list_events(conn, owner, *events),
         }
+        ids = list({id_ for each in postings for id_ in (each.debit_pocket, each.credit_pocket) if id_})
+        _, pockets = await list_page_by_offset(conn, owner, statuses=None, pocket_ids=ids, offset=0, limit=len(ids))
         customer = await find_customer(conn, owner)
     return operator.render(
-        "bank_ledger_commit", customer=customer, commit=commit, shown_max=explorer.SHOWN_MAX, **shown
+        "bank_ledger_commit",
+        customer=customer,
+        commit=commit,
+        names={each.pocket_id: each.name for each in pockets},
+        shown_max=explorer.SHOWN_MAX,
+        **shown,
     )
 
 
