@@ -157,7 +157,7 @@ SELECT request_id, kind, row_count, amount FROM batch WHERE customer_id = $1 AND
 """
 
 
-_ONE_OF = {"TRANSFERS": "transfer", "COUNTERPARTIES": "counterparty"}
+_ONE_OF = {"TRANSFERS": "transfer", "COUNTERPARTIES": "counterparty", "POCKETS": "Pocket"}
 
 
 async def describe_batches(conn: Db, customer_id: UUID, batch_ids: Sequence[UUID]) -> dict[UUID, str]:

@@ -86,8 +86,10 @@ async def test_payments_are_typed_row_by_row_to_chosen_payees(customer_desk, con
     typed = {"row.1.to": f"counterparty:{payee}", "row.1.amount": "12.50", "row.3.to": f"pocket:{payroll_pocket.id}"}
     await maker.send(path, entry="rows", origin=funded.id, mode="ATOMIC", step="more", **typed)
     assert 'value="Contoso" selected' in maker.page.text
-    await maker.send(path, step="preview", mode="ATOMIC")
-    assert "1 of 2 payments ready, $12.50" in maker.text
+    await maker.send(path, step="preview", mode="ATOMIC", **{"row.4.to": "Wingtip Toys", "row.4.amount": "640"})
+    assert "1 of 3 payments ready, $12.50" in maker.text
+    assert "Add Wingtip Toys as a new payee" in maker.text
+    assert 'aria-label="Payee in line 3"' in maker.page.text  # counted as they were typed, without headings
     await maker.send(path, step="change")
     assert 'name="row.2.to"' in maker.page.text
     assert 'value="Payroll" selected' in maker.page.text

@@ -29,6 +29,7 @@ function makePicker(select) {
   box.append(input, list, hint, select);
   select.hidden = true;
   const own = [...select.options].filter((each) => each.value && each.dataset.name).map((each) => ({ value: each.value, ...each.dataset }));
+  const keeps = select.name.startsWith("row.");
   let shown = [], at = 0, wait = 0;
   const say = () => {
     const option = select.selectedOptions[0];
@@ -46,6 +47,11 @@ function makePicker(select) {
     close();
     select.dispatchEvent(new Event("change", { bubbles: true }));
   };
+  // A row keeps a text that chooses nobody: the preview asks who is meant, or lets them be added.
+  const keep = () => {
+    const text = input.value.trim(), option = select.selectedOptions[0];
+    if (keeps && text && !(select.value && text === (option.dataset.name || option.textContent))) choose({ value: text, name: text, hint: "The preview asks who this is." });
+  };
   const show = () => {
     at = Math.max(0, Math.min(at, shown.length - 1));
     list.replaceChildren(...shown.map((each, n) => {
@@ -57,7 +63,7 @@ function makePicker(select) {
       item.addEventListener("pointerdown", (event) => { event.preventDefault(); choose(each); });
       return item;
     }));
-    if (!shown.length) list.replaceChildren(Object.assign(document.createElement("li"), { className: "hint", textContent: "No payee is called so." }));
+    if (!shown.length) list.replaceChildren(Object.assign(document.createElement("li"), { className: "hint", textContent: keeps ? "No payee is called so. The preview lets you add it." : "No payee is called so." }));
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
     const active = list.querySelector("[aria-selected=true]");
@@ -81,6 +87,7 @@ function makePicker(select) {
   input.addEventListener("focus", () => { input.select(); });
   input.addEventListener("click", () => { if (list.hidden) { shown = own.slice(0, 12); at = 0; show(); } });
   input.addEventListener("blur", () => {
+    keep();
     if (!input.value.trim() && select.value) { select.value = ""; select.dispatchEvent(new Event("change", { bubbles: true })); }
     say();
     close();
@@ -93,6 +100,7 @@ function makePicker(select) {
       at += event.key === "ArrowDown" ? 1 : -1;
       show();
     } else if (event.key === "Enter" && !list.hidden) { event.preventDefault(); choose(shown[at]); }
+    else if (event.key === "Enter") keep();
   });
   // A choice in a row of a preview is a correction, which is sent at once.
   select.addEventListener("change", () => { if (select.name.startsWith("fix.") && select.value) select.form.requestSubmit(); });
