@@ -195,10 +195,10 @@ async def test_a_failed_webhook_delivery_is_resent_in_the_browser(sandbox_site):
 
     async with receiving(script) as receiver:
         await ada.go(f"{sandbox_site.home}/developer", "developer")
-        await ada.follow("Add a subscription", "new subscription")
-        await ada.fill(Address=receiver.url)
+        await ada.follow("Add a webhook", "new subscription")
+        await ada.fill(Address=receiver.url, Search_events=EVENT)
         await ada.page.locator(f"[name='event.{EVENT}']").check()
-        await ada.press("Add subscription", "subscription")
+        await ada.press("Add webhook", "subscription")
         subscription = ada.path
         await receive_money(ada, sandbox_site)
         await ada.read_until("Failed 500", subscription, "failed delivery")

@@ -192,6 +192,8 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     await confirm_deposits(maker)
     viewer = await console(customer_desk, role="VIEWER")
     assert (await viewer.go(f"{maker.home}/counterparties/verify")).status_code == 403
+    for to in (here, f"{here}/cancel"):
+        assert (await viewer.post(to, {"csrf": viewer.csrf, "decision": "DENIED"})).status_code == 403
     await check_opened(customer_desk, maker, world)
 
 

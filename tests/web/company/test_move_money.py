@@ -9,7 +9,7 @@ import pyotp
 import pytest
 from tests.approvals.test_policies import document, proposed, refuse, require
 from tests.support.applications import PAGE
-from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status_of
+from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status_of, wire_counterparty
 from tests.support.browser import ORIGIN, first_match, forms_of
 from tests.support.passkey_device import Device
 
@@ -118,12 +118,21 @@ async def test_an_approval_counts_only_for_the_shown_content_and_from_permitted_
     devices = {each: await with_passkey(each) for each in (own, approver, viewer)}
     await approver.go(path)
     shown = approver.page
-    for browser in (own, viewer):
+    for browser, status in ((own, 409), (viewer, 403)):
         await browser.go(path)
         assert 'name="decision"' not in browser.page.text
         fields = await signed_as(browser, devices[browser], path, made)
-        assert (await browser.post(path, fields)).status_code == 409
-        assert "The code is needed to decide." in (await browser.post(path, fields | {"credential": ""})).text
+        assert (await browser.post(path, fields)).status_code == status
+    assert "The code is needed to decide." in (await own.post(path, fields | {"csrf": own.csrf, "credential": ""})).text
+    payee, request = await wire_counterparty(customer_desk), f"{own.home}/transfer-requests/{made['id']}"
+    for to, field in (
+        (f"{request}/cancel", {}),
+        (f"{request}/schedule", {"state": "PAUSED"}),
+        (f"{own.home}/counterparties/{payee}", {"change": "remove"}),
+        (f"{own.home}/counterparties/{payee}", {"first": "0.11"}),
+    ):
+        sent = {"csrf": viewer.csrf, "form_key": str(UUID(int=len(to))), **field}
+        assert (await viewer.post(to, sent)).status_code == 403, to
     assert (await stranger.go(path)).status_code == 404
     assert (await stranger.go(path.replace(own.home, stranger.home))).status_code == 404
     approver.page = shown

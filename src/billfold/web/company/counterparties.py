@@ -156,6 +156,7 @@ async def show_counterparty(company: InCompany, counterparty_id: str) -> PageRes
 @post(_ONE)
 async def change(company: InCompany, counterparty_id: str) -> PageResponse:
     """Rename a counterparty, remove it, or confirm the deposits that its account received."""
+    company.require(SCOPE)
     key = path_id(counterparty_id, _NO_SUCH)
     page = company.page
     try:

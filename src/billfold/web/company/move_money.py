@@ -70,6 +70,7 @@ async def show_transfer_request(company: InCompany, request_id: str) -> PageResp
 @post("/companies/{customer_id:str}/transfer-requests/{request_id:str}/cancel")
 async def cancel(company: InCompany, request_id: str) -> PageResponse:
     """Cancel a pending request."""
+    company.require(_SCOPE)
     key = path_id(request_id, _NO_SUCH)
     try:
         await company.api.send(cancel_transfer_request, key=company.page.form_key, transfer_id=key)
@@ -81,6 +82,7 @@ async def cancel(company: InCompany, request_id: str) -> PageResponse:
 @post("/companies/{customer_id:str}/transfer-requests/{request_id:str}/schedule")
 async def change_schedule(company: InCompany, request_id: str) -> PageResponse:
     """Pause, resume or cancel a series."""
+    company.require(_SCOPE)
     key = path_id(request_id, _NO_SUCH)
     try:
         body = body_of(update_schedule_state.body, company.page.form)
@@ -233,8 +235,10 @@ async def _schedule_page(company: Company, chosen: _Transfer, body: dict[str, An
     data = convert(body, create_transfer_request.body)
     check_order(RequestContent(transfer=data.transfer, schedule=data.schedule), et_date(company.clock.now))
     found = await company.api.send(preview_transfer, body)
+    amount = body["transfer"]["amount"]
     return company.render(
         "series_preview",
+        amount=amount.get("amount_usdc", amount.get("at_most_usdc")),
         origin=await company.api.get(get_pocket, pocket_id=chosen.origin),
         to_pocket=None if chosen.counterparty else await company.api.get(get_pocket, pocket_id=chosen.to),
         payee=chosen.counterparty,

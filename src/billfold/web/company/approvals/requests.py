@@ -308,6 +308,7 @@ async def decide_change(company: InCompany, request_id: str) -> PageResponse:
 
 async def _decide_request(company: Company, request: Waiting, operation: Any, **names: UUID) -> FormError | None:  # noqa: ANN401 - an operation
     """Decide according to the form; return the obstacle, None if it is decided."""
+    company.require(_NEEDS[type(request)])
     if request.status != "PENDING":
         return Refused("already-reviewed", f"It is decided already: {request.status}.")
     form = company.page.form

@@ -9,6 +9,7 @@ from litestar import Response, get, post
 
 from billfold.accounts.counterparties.requests import render_counterparties
 from billfold.accounts.counterparties.store import list_by_ids
+from billfold.batches.members import needs_of
 from billfold.batches.preview import preview_waiting
 from billfold.batches.routes import (
     cancel_batch,
@@ -64,7 +65,8 @@ async def show_batch(company: InCompany, batch_id: str) -> PageResponse:
 async def decide(company: InCompany, batch_id: str) -> PageResponse:
     """Approve or deny a batch."""
     key, form = path_id(batch_id, _NO_SUCH), company.page.form
-    await company.api.get(get_batch, batch_id=key)
+    found = await company.api.get(get_batch, batch_id=key)
+    company.require(needs_of(found.kind))
     decision = SignedDecision(key, form.get("decision", ""), form.get("content_hash", ""))
     done = {"APPROVED": "request-approved", "DENIED": "request-denied"}.get(decision.decision)
     if done is None:
@@ -87,6 +89,7 @@ async def decide(company: InCompany, batch_id: str) -> PageResponse:
 @post("/companies/{customer_id:str}/batches/{batch_id:str}/cancel")
 async def cancel(company: InCompany, batch_id: str) -> PageResponse:
     """Cancel a pending batch."""
+    company.require(_SCOPE)
     key = path_id(batch_id, _NO_SUCH)
     try:
         await company.api.send(cancel_batch, key=company.page.form_key, batch_id=key)
