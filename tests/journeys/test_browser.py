@@ -77,8 +77,7 @@ async def add_supplier(visitor, place):
 
 
 async def request_transfer(visitor, place):
-    """Find the payee by typing, fill in the rest, preview it, and request the transfer; return the path of its page."""
-    await find_payee(visitor, "Fabrikam")
+    """Fill in a transfer to the payee of the form, preview it, and request it; return the path of its page."""
     await visitor.page.locator("#origin").select_option(value=str(place.box.pocket_ids[0]))
     await visitor.fill(Amount="60,000", Description="Invoice 1001")
     await visitor.press("Preview transfer", "preview")
@@ -110,6 +109,7 @@ async def test_a_wire_is_requested_approved_on_a_phone_and_settles(sandbox_site)
     await see_value_grow(ada, sandbox_site)
     await add_supplier(ada, sandbox_site)
     await ada.follow("Pay", "move money")
+    await find_payee(ada, "Fabrikam")
     request = await request_transfer(ada, sandbox_site)
     await approve(sandbox_site.bo, sandbox_site, "Fabrikam")
     for _ in range(CLOCK_MOVES_MAX):
@@ -341,8 +341,7 @@ async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_
     await ada.main.get_by_role("button", name="Create fork", exact=True).click()
     await ada.page.get_by_text("The copy is made.").wait_for()
     await ada.look("task")
-    await ada.go(f"{sandbox_site.home}/move-money", "move money")
-    await ada.page.locator("#to").select_option(value=f"pocket:{sandbox_site.box.pocket_ids[1]}")
+    await ada.go(f"{sandbox_site.home}/move-money?to=pocket:{sandbox_site.box.pocket_ids[1]}", "move money")
     await request_transfer(ada, sandbox_site)
     await approve(sandbox_site.bo, sandbox_site, "Operating reserve to ")
     await ada.go(sandbox_site.home, "home")
