@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from tests.accounts.holds.test_routes import linked
+from tests.payments.on_us.test_reversals import paid
 from tests.payments.on_us.test_routes import PATH, reallocation
 from tests.support import payees
 from tests.support.world import _ADD_USER as ADD_USER
@@ -104,6 +105,35 @@ async def test_reversals_and_the_close_of_a_pocket_do_what_their_previews_showed
     assert [each["direction"] for each in paid[other.id] if each["type"] == "GENERIC"] == ["DEBIT"]
     assert [each["direction"] for each in paid[pocket.id]] == ["CREDIT"]
     assert (await world.patch(empty, close, headers=confirming(shown)))["status"] == "CLOSED"
+
+
+async def test_accepting_a_reversal_shows_the_payee_its_own_pocket_and_does_no_more(world, other_partner):
+    pocket, target = await world.funded(10_000_00), await other_partner.pocket()
+    made = await paid(world, pocket, target, 1_000_00, of=other_partner)
+    asked = await world.post(f"{PATH}{made}/reversal-requests/", {"amount_usdc": 400_00})
+    path = f"/api/v1/reversal-requests/{asked['id']}/accept/"
+    await world.refused("POST", path, b"{}", status=404, code="not-found", headers=PREVIEW)
+    early = await previewed(other_partner, path)
+    (own,) = early["pockets"]
+    assert (own["pocket_id"], early["rejection_reason"]) == (target.id, None)
+    assert [(each["direction"], each["amount"]["value"]) for each in own["transactions"]] == [("DEBIT", 400_00)]
+    assert pocket.id not in str(early)
+    assert pocket.customer not in str(early)
+    there = await other_partner.pocket(target.customer)
+    await other_partner.post(PATH, reallocation(target, there, 700_00))
+    refusal = {"status": 409, "code": "preview-outdated", "headers": confirming(early)}
+    await other_partner.refused("POST", path, b"{}", **refusal)
+    short = await previewed(other_partner, path)
+    assert (short["rejection_reason"], short["pockets"][0]["transactions"]) == ("INSUFFICIENT_FUNDS", [])
+    await other_partner.post(PATH, reallocation(there, target, 200_00))
+    await other_partner.refused("POST", path, b"{}", **refusal | {"headers": confirming(short)})
+    shown = await previewed(other_partner, path)
+    back = await other_partner.post(path, b"{}", key=(key := uuid4()), headers=confirming(shown))
+    assert (back["status"], back["reverses_id"]) == ("COMPLETED", made)
+    assert await left_in(other_partner, target) == shown["pockets"][0]["remaining"]
+    assert await other_partner.post(path, b"{}", key=key, headers=confirming(shown)) == back
+    gone = {"status": 409, "code": "reversal-not-open", "headers": PREVIEW}
+    await other_partner.refused("POST", path, b"{}", **gone)
 
 
 async def test_a_preview_that_does_not_hold_any_more_moves_nothing(world, monkeypatch):

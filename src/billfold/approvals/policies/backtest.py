@@ -11,12 +11,12 @@ from typing import Annotated, Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
-from billfold.approvals.store.policy_facts import Usage, load_parties
+from billfold.approvals.store.policy_facts import Parties, Usage, load_parties
 from billfold.approvals.transfer_orders import RequestContent, decode_content
 from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
-from billfold.platform.database.connection import Connection
 from billfold.policies.expressions import facts_of
 from billfold.policies.rules import CompiledPolicy
 from billfold.policies.types import PolicyDecision
@@ -24,6 +24,10 @@ from billfold.policies.types import PolicyDecision
 CHANGES_MAX: Final = 500
 PAYMENTS_MAX: Final = 50_000
 """The payments of a month that are tried."""
+_CHARS_MAX = 50_000_000
+"""Characters of conditions that are evaluated at most, about 15 seconds of a processor."""
+_CHARS_AT_ONCE = 20_000
+"""Characters after which other requests come between: a few milliseconds."""
 _PART = 200
 _PAYMENTS = """
 SELECT request_id, content, member_id, business_date, created_at, written_no, reason
@@ -56,8 +60,8 @@ class ChangedDecision(msgspec.Struct, kw_only=True):
 class Backtest(msgspec.Struct, kw_only=True):
     """The payments of a month that would be decided otherwise: their number, and the first 500 of them.
 
-    `complete` is false if the month has more than 50,000 payments, of which the first were tried. `previous_month` is
-    null after a year.
+    `complete` is false if the month has more than 50,000 payments, or fewer for a long policy, of which the first were
+    tried. `previous_month` is null after a year.
     """
 
     month: date
@@ -86,47 +90,55 @@ async def run_backtest(
         Usage(month),
         Backtest(month=month, payments=0, changed=0, complete=True, items=[], previous_month=None),
     )
-    async with bank.pool.acquire() as conn:
-        async for part in _parts(conn, customer_id, month):
-            parties = await load_parties(
-                bank, conn, customer_id, [each.content for each in part], list({each.member_id for each in part})
-            )
-            for each in part:
-                usage.start_day(each.business_date)
-                payment = parties.payment(each.content, each.member_id, each.created_at)
-                payee = parties.counted_payee(each.content)
-                facts = facts_of(payment, usage.of(payee))
-                before, after = in_force.decide(facts), tried.decide(facts)
-                if not each.failed:
-                    usage.add(payee, each.content.amount)
-                found.payments += 1
-                if before != after:
-                    found.changed += 1
-                    if len(found.items) < CHANGES_MAX:
-                        found.items.append(_changed(each, before, after))
-            if found.payments >= PAYMENTS_MAX:
+    cost = 1 + sum(len(rule.when) for rule, _ in (*in_force.rules, *tried.rules))
+    most, at_once = min(PAYMENTS_MAX, _CHARS_MAX // cost), max(1, _CHARS_AT_ONCE // cost)
+    async for part, parties in _parts(bank, customer_id, month):
+        for each in part:
+            if found.payments >= most:
                 found.complete = False
-                break
-            await asyncio.sleep(0)  # other requests come between
+                return found
+            usage.start_day(each.business_date)
+            payment = parties.payment(each.content, each.member_id, each.created_at)
+            payee = parties.counted_payee(each.content)
+            facts = facts_of(payment, usage.of(payee))
+            before, after = in_force.decide(facts), tried.decide(facts)
+            if not each.failed:
+                usage.add(payee, each.content.amount)
+            found.payments += 1
+            if before != after:
+                found.changed += 1
+                if len(found.items) < CHANGES_MAX:
+                    found.items.append(_changed(each, before, after))
+            if found.payments % at_once == 0:
+                await asyncio.sleep(0)  # other requests come between
     return found
 
 
-async def _parts(conn: Connection, customer_id: UUID, month: date) -> AsyncIterator[list[_Payment]]:
+async def _parts(bank: Bank, customer_id: UUID, month: date) -> AsyncIterator[tuple[list[_Payment], Parties]]:
+    """Yield payments with what is known of their parties. Between two parts others use the connection."""
     place: tuple[datetime | None, int | None] = (None, None)
     end = (month + timedelta(days=31)).replace(day=1)
-    while rows := await conn.fetch(_PAYMENTS, customer_id, month, end, *place, _PART):
+    while True:
+        async with bank.pool.acquire() as conn:
+            rows = await conn.fetch(_PAYMENTS, customer_id, month, end, *place, _PART)
+            if not rows:
+                return
+            part = [_read(row) for row in rows]
+            members = list({each.member_id for each in part})
+            parties = await load_parties(bank, conn, customer_id, [each.content for each in part], members)
         place = rows[-1]["created_at"], rows[-1]["written_no"]
-        yield [
-            _Payment(
-                row["request_id"],
-                decode_content(row["content"]),
-                row["member_id"],
-                row["business_date"],
-                row["created_at"],
-                row["reason"] is not None,
-            )
-            for row in rows
-        ]
+        yield part, parties
+
+
+def _read(row: Record) -> _Payment:
+    return _Payment(
+        row["request_id"],
+        decode_content(row["content"]),
+        row["member_id"],
+        row["business_date"],
+        row["created_at"],
+        row["reason"] is not None,
+    )
 
 
 def _changed(payment: _Payment, before: PolicyDecision, after: PolicyDecision) -> ChangedDecision:

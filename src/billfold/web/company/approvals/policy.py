@@ -202,7 +202,7 @@ async def _backtest(company: Company, document: Any, month: str) -> Tried:  # no
         found: Backtest = await company.api.send(routes.backtest_policy, body)
         payments, changed = payments + found.payments, changed + found.changed
         items += reversed(found.items)
-        if found.previous_month is None or payments >= _TRIED_MAX:
+        if found.previous_month is None or payments >= _TRIED_MAX or not found.complete:
             break
         body["month"] = found.previous_month.isoformat()
     shown = await _changed(company, items[:_CHANGED_MAX])
