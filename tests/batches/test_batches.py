@@ -317,6 +317,7 @@ async def test_what_is_wrong_with_a_table_names_line_and_column_and_stops_no_oth
         "sum\n1",
         "a\x00b\n1",
         f"{head}\n" + f"{own}\n" * 1001,
+        ",".join(f"metadata.{each:x}" for each in range(50_000)) + "\na",
     ):
         await invalid(customer_desk, body | {"csv": wrong}, "body.csv")
     many = [row(funded, 1, to=payroll_pocket)] * 1001

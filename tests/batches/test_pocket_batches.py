@@ -4,6 +4,7 @@ import pytest
 from tests.accounts.holds.test_routes import linked
 from tests.batches.test_counterparty_batches import carried_out, requested, results, rows_of, verified
 from tests.support import payees
+from tests.support.whole_bank import with_limits
 from tests.support.world import MemberDesk, token_for
 
 BATCHES, POCKETS = "/api/v1/batches/", "/api/v2/pockets/"
@@ -81,7 +82,8 @@ async def test_an_atomic_batch_opens_all_pockets_or_none_and_the_same_row_once(c
     assert not await verified(bank)
 
 
-async def test_a_partner_opens_pockets_of_its_customers_only(world, other_partner):
+async def test_a_partner_opens_pockets_of_its_customers_only_and_so_many_in_a_day(world, other_partner):
+    with_limits(world.bank, {"pockets.customer": 3})
     own = await world.customer()
     theirs = await other_partner.customer()
     row = {"pocket_name": "Rent", "deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": None}
@@ -96,6 +98,19 @@ async def test_a_partner_opens_pockets_of_its_customers_only(world, other_partne
     await other_partner.refused("GET", f"{BATCHES}{made['id']}/rows/", status=404, code="not-found")
     found = await world.get(f"/api/v2/customers/{own}/pockets/{(await rows_of(world, made))[0]['pocket_id']}/")
     assert (found["pocket_name"], found["reinvestment_strategy_id"]) == ("Rent", None)
+    whole = opened(*[{**row, "customer_id": own}] * 3, mode="ATOMIC")
+    for path in (BATCHES, f"{BATCHES}preview/"):
+        await world.invalid("POST", path, whole, loc="body.rows")
+    await carried_out(world, world, beyond := await world.post(BATCHES, {**whole, "mode": "INDEPENDENT"}))
+    assert results(await rows_of(world, beyond)) == [
+        ("COMPLETED", None),
+        ("COMPLETED", None),
+        ("FAILED", "usage-limit-reached"),
+    ]
+    path = f"/api/v2/customers/{own}/pockets/"
+    await world.refused("POST", path, row, status=429, code="usage-limit-reached")
+    other = await world.customer()
+    await world.post(f"/api/v2/customers/{other}/pockets/", row)
 
 
 async def check_rows(desk, world, made, hold, noted):

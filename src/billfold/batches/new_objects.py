@@ -27,7 +27,7 @@ from billfold.http.caller import Call
 from billfold.http.counts import count_object
 from billfold.http.raw_request import in_body
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, limit_usage, uses_of
 from billfold.ledger.customers import CustomerRow, require_active
 from billfold.ledger.dry_run import dry_run_in_order
 from billfold.ledger.engine.pending_command import Answer, answer_from_outcome
@@ -230,9 +230,15 @@ async def _add_all(
 
 
 async def _uses_of(bank: Bank, commands: Sequence[NewObject]) -> dict[tuple[str, UUID], int]:
-    """Return what commands use up of the limits of use: opening a Pocket has none."""
-    added = [each for each in commands if isinstance(each, AddCounterparty)]
-    return await uses_of_counterparties(bank, added) if added else {}
+    """Return what commands of one kind and one customer use up of the limits of use."""
+    if added := [each for each in commands if isinstance(each, AddCounterparty)]:
+        return await uses_of_counterparties(bank, added)
+    if not commands:
+        return {}
+    owner = commands[0].customers[0]
+    entry = await bank.directory.find("customer", owner)
+    partner_id = None if entry is None else entry.partner_id
+    return uses_of("pockets", customer=owner, partner=partner_id, more=len(commands))
 
 
 async def _find_ran(
@@ -287,6 +293,8 @@ async def _find_refused(bank: Bank, batch: Batch, commands: Mapping[int, NewObje
         try:
             if isinstance(command, AddCounterparty):
                 await limit_new_counterparty(bank, command)
+            else:
+                await limit_usage(bank, "pockets", command.customers[0])
         except Refused as refusal:
             refused[number] = refusal
     return refused

@@ -22,6 +22,8 @@ _OPTIONAL = {
     "target": {"PARTNER_CUSTOMER_DEFUNDING"},
 }
 """Field -> the types of rows that need it; others refuse it."""
+_COLUMNS_MAX = 250
+"""More than any kind of row has, with metadata, and than people have columns beside: each is compared with the others."""
 _DIGITS_MAX = 18
 CENTS_COLUMN = "amount_usdc"
 
@@ -60,6 +62,8 @@ def read_lines(text: str) -> list[Line]:
     if len(filled) > ROWS_MAX + 1:
         raise InvalidInput.at("body", "csv", msg=f"may have at most {ROWS_MAX} rows", kind="too_long")
     separator = separator_in(filled[0][1])
+    if filled[0][1].count(separator) >= _COLUMNS_MAX:
+        raise InvalidInput.at("body", "csv", msg=f"may have at most {_COLUMNS_MAX} columns", kind="too_long")
     return [_line(number, line, separator) for number, line in filled]
 
 

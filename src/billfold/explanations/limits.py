@@ -15,6 +15,7 @@ from billfold.platform.settings.usage_limits import USAGE_LIMITS
 _RULE = "approval_rule"
 LABELS = {
     "counterparties.customer": "New payees in a day",
+    "pockets.customer": "New Pockets in a day",
     "micro_deposits.customer": "Accounts checked by small deposits in a day",
     "verification_tries.customer": "Tries to confirm small deposits in a day",
     "account_links.customer": "Accounts linked at other banks in a day",

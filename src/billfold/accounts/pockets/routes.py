@@ -21,7 +21,7 @@ from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patc
 from billfold.http.parameters import Limit, ListQuery, Offset, Query, page_of
 from billfold.http.schemas import Amount, CursorList, OffsetList, format_appreciation, usd
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import LIMIT_DEFAULT, Page
 from billfold.platform.errors import NotFound
@@ -29,7 +29,7 @@ from billfold.platform.errors import NotFound
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
 _ACCOUNTS_MAX = 1000
-_OPEN_REFUSES = ("customer-not-open", "agreement-not-accepted", "external-id-taken")
+_OPEN_REFUSES = ("customer-not-open", "agreement-not-accepted", "external-id-taken", "usage-limit-reached")
 _UPDATE_REFUSES = (
     "pocket-not-open",
     "customer-not-open",
@@ -63,7 +63,9 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
     It opens with its first portal. Money that arrives there is invested in T-bills at once.
     """
     owner = await caller.owner(bank, customer_id)
-    answer = await bank.engine.submit(await open_pocket_command(caller, bank, owner, data=data))
+    command = await open_pocket_command(caller, bank, owner, data=data)
+    await limit_usage(bank, "pockets", owner)
+    answer = await bank.engine.submit(command)
     row = await store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
     return (await _show(bank, [row], [render_pocket(row, bank, caller.now)]))[0]
 

@@ -13,6 +13,8 @@ USAGE_LIMITS: Final[Mapping[str, int]] = MappingProxyType(
     {
         "counterparties.customer": 200,
         "counterparties.partner": 5_000,
+        "pockets.customer": 2_000,
+        "pockets.partner": 50_000,
         "micro_deposits.account": 3,
         "micro_deposits.customer": 10,
         "micro_deposits.partner": 500,
