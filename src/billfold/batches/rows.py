@@ -116,7 +116,7 @@ def _values(line: Line, names: Sequence[str]) -> tuple[dict[str, Any], str | Non
         return {}, f"has {len(line.cells)} cells, the first line {len(names)}"
     filled = {name: cell_value(name, cell) for name, cell in zip(names, line.cells, strict=False) if cell}
     metadata = {name.partition(".")[2]: filled.pop(name) for name in list(filled) if name.startswith("metadata.")}
-    return (filled | {"metadata": metadata} if metadata else filled), line.wrong
+    return ({"metadata": metadata, **filled} if metadata else filled), line.wrong  # a text beside it is refused
 
 
 def cell_value(name: str, cell: str) -> str | int:

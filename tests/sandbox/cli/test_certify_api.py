@@ -237,7 +237,7 @@ def test_a_careless_client_fails_by_what_it_does_wrong(connect):
     )
 
 
-async def test_faults_belong_to_the_first_partner_and_to_operations_that_exist(partner_desks):
+async def test_faults_and_credentials_belong_to_the_first_partner(partner_desks, customer_desks, service_users):
     first, other = [await partner_desks(slug) for slug in ("acme", "globex")]
     path = "/api/v1/sandbox/faults/"
     for fault, target in (
@@ -252,6 +252,11 @@ async def test_faults_belong_to_the_first_partner_and_to_operations_that_exist(p
         refused = await other.send(method, path, body)
         assert refused.json()["code"] == "sandbox-of-another-partner"
     assert (await first.get(path))["items"] == []
+    rotate, code = "/api/v1/sandbox/credentials/rotate/", "sandbox-of-another-partner"
+    for desk, expected in ((first, 201), (other, 404)):
+        _, user = await service_users(await customer_desks(await desk.customer()), "pockets.read")
+        await first.ask("POST", rotate, {"client_id": user["client_id"]}, status=expected)
+        await other.refused("POST", rotate, {"client_id": user["client_id"]}, status=403, code=code)
 
 
 def test_the_days_of_a_clock_change_are_found_ahead():

@@ -254,10 +254,12 @@ async def rotate_credentials(caller: Caller, bank: Bank, data: RotateCredentials
         return RotatedCredentials(shared_secret=await rotate_secret(by_operator(bank, partner)))
     private, public = new_key()
     now, client_id = wall_now(), data.client_id
+    client = await clients.find_client(bank.pool, client_id)
+    if client is None or client.revoked_at is not None:
+        raise NotFound("There is no such client.")
+    if owner_id := client.customer_id or client.owner_id:
+        await caller.owner(bank, owner_id)  # the customers of another partner are not there
     async with bank.pool.acquire() as conn, conn.transaction():
-        client = await clients.find_client(conn, client_id)
-        if client is None:
-            raise NotFound("There is no such client.")
         for each in await clients.list_client_keys(conn, client_id, now):
             if each.expires_at is not None:
                 await clients.revoke_client_key(conn, client_id, each.key_id, now=now)
