@@ -23,7 +23,7 @@ _OPTIONAL = {
 }
 """Field -> the types of rows that need it; others refuse it."""
 _COLUMNS_MAX = 250
-"""More than any kind of row has, with metadata, and than people have columns beside: each is compared with the others."""
+"""More than any kind of row has, with metadata, and tables of people beside: each is compared with the others."""
 _DIGITS_MAX = 18
 CENTS_COLUMN = "amount_usdc"
 

@@ -237,8 +237,8 @@ def test_a_careless_client_fails_by_what_it_does_wrong(connect):
     )
 
 
-async def test_faults_and_credentials_belong_to_the_first_partner(partner_desks, customer_desks, service_users):
-    first, other = [await partner_desks(slug) for slug in ("acme", "globex")]
+async def test_faults_and_credentials_belong_to_the_first_partner(world, other_partner, customer_desks, service_users):
+    first, other = world, other_partner
     path = "/api/v1/sandbox/faults/"
     for fault, target in (
         ("slow", "transfers.wire.in.success"),
