@@ -23,7 +23,7 @@ _OPTIONAL = {
 }
 """Field -> the types of rows that need it; others refuse it."""
 _COLUMNS_MAX = 250
-"""More than any kind of row has, with metadata, and tables of people beside: each is compared with the others."""
+"""More than any kind of row has with metadata, and most tables of people: each is compared with the others."""
 _DIGITS_MAX = 18
 CENTS_COLUMN = "amount_usdc"
 
@@ -116,7 +116,7 @@ def _values(line: Line, names: Sequence[str]) -> tuple[dict[str, Any], str | Non
         return {}, f"has {len(line.cells)} cells, the first line {len(names)}"
     filled = {name: cell_value(name, cell) for name, cell in zip(names, line.cells, strict=False) if cell}
     metadata = {name.partition(".")[2]: filled.pop(name) for name in list(filled) if name.startswith("metadata.")}
-    return ({"metadata": metadata, **filled} if metadata else filled), line.wrong  # a text beside it is refused
+    return ({"metadata": metadata, **filled} if metadata else filled), line.wrong  # a text given as well is refused
 
 
 def cell_value(name: str, cell: str) -> str | int:
