@@ -24,12 +24,22 @@ _LISTED = """customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::
    AND ($4::bigint[] IS NULL OR portal_id = ANY(ARRAY(
          SELECT object_id FROM object_note WHERE customer_id = $1 AND kind = 'portal' AND terms @> $4)))
    AND {page}"""
-PORTALS, PORTALS_THEN = (
-    KeysetList(f"{selected} {_LISTED}", _portals.read, **BY_CREATION)
-    for selected in (
-        f"SELECT {_portals.columns()}, written_no FROM portal WHERE",
-        f"{_portals.select_as_of('$5', 'written_no')} AND",
-    )
+PORTALS = KeysetList(
+    f"SELECT {_portals.columns()}, written_no FROM portal WHERE {_LISTED}", _portals.read, **BY_CREATION
+)
+# What a filter reads never changes. A cluster joins its local portals with rows of the shards by their ids.
+PORTALS_THEN = KeysetList(
+    f"""WITH page AS MATERIALIZED (SELECT portal_id FROM portal WHERE created_at <= $5 AND {_LISTED}
+), former AS MATERIALIZED (
+  SELECT DISTINCT ON (object_id) object_id, row FROM former_row
+   WHERE customer_id = $1 AND kind = 'portal' AND object_id IN (SELECT portal_id FROM page) AND until > $5
+   ORDER BY object_id, until)
+SELECT {_portals.columns_as_of()}, written_no
+  FROM portal JOIN page ON page.portal_id = portal.portal_id LEFT JOIN LATERAL (
+    SELECT json_populate_record(portal, f.row) AS was FROM former f WHERE f.object_id = portal.portal_id) w ON true
+ WHERE portal.customer_id = $1 {{order}}""",
+    _portals.read,
+    **BY_CREATION,
 )
 """Portals of a customer, of one pocket or of all, of some types or of all, and by terms of notes, newest first."""
 

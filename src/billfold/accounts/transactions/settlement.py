@@ -94,11 +94,12 @@ _AGREED: Final = """CASE WHEN {row}.type = 'ACH' AND {row}.direction = 'DEBIT' T
       WHERE ach_entry.customer_id = {customer} AND ach_entry.ach_id = ({row}.details ->> 'ach_id')::uuid
         AND ach_entry.entry_no = {row}.entry_no AND ach_entry.way = 'ORIGINATION'), {row}.settles_at)
      ELSE {row}.settles_at END"""
-_SETTLES_AT: Final = """(SELECT CASE WHEN s.agreed <= {row}.booked_at THEN s.agreed ELSE (
-       s.eastern + interval '1 day' * coalesce((
-         {closures}::text::json -> s.eastern::date::text ->> ({row}.type = 'ON_US')::int)::int, 0))
-       AT TIME ZONE 'America/New_York' END
-     FROM (SELECT agreed, agreed AT TIME ZONE 'America/New_York' AS eastern FROM (SELECT {agreed}) o(agreed)) s)"""
+_EASTERN: Final = "({agreed} AT TIME ZONE 'America/New_York')"
+# Without a sub-select of its own for each step: a cluster takes only those that read a table.
+_SETTLES_AT: Final = """CASE WHEN {agreed} <= {row}.booked_at THEN {agreed} ELSE (
+       {eastern} + interval '1 day' * coalesce((
+         {closures}::text::json -> {eastern}::date::text ->> ({row}.type = 'ON_US')::int)::int, 0))
+       AT TIME ZONE 'America/New_York' END"""
 
 
 def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
@@ -117,9 +118,11 @@ def ach_settles_at(entry: str) -> str:
 
 def settlement_of(row: str, customer: str, *, closures: str, at: str | None = None) -> str:
     """Return the SQL for `settles_at` of a customer's row, given a value of `closures_of`, now or as of an instant."""
-    entry, joined = ("ach_entry", "") if at is None else (as_was("ach_entry"), joined_as_was("ach_entry", "ach_id", at))
+    entry, joined = "ach_entry", ""
+    if at is not None:
+        entry, joined = as_was("ach_entry"), joined_as_was("ach_entry", "ach_id", at, of=(customer, "ach_entry.ach_id"))
     agreed = _AGREED.format(row=row, customer=customer, ach_settles_at=ach_settles_at(entry), joined=joined)
-    return _SETTLES_AT.format(row=row, agreed=agreed, closures=closures)
+    return _SETTLES_AT.format(row=row, agreed=agreed, eastern=_EASTERN.format(agreed=agreed), closures=closures)
 
 
 def closures_of(calendars: Calendars) -> str:

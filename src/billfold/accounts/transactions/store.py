@@ -68,6 +68,7 @@ _WAS_HELD = """coalesce((SELECT true FROM former_row f
       AND (f.row ->> 'hold_entry_no')::bigint = a.entry_no AND f.until > {at} LIMIT 1), false)"""
 _IS_SHOWN = {False: f"(a.swept OR a.type <> 'CARD' OR {_IS_HELD})"}
 _IS_SHOWN[True] = f"(a.swept OR a.type <> 'CARD' OR {_IS_HELD} OR {_WAS_HELD})"
+_SETTLED_END = "least({settled_to}, {now}::timestamptz + interval '1 microsecond')"
 _FILTER = """
    AND {is_shown}
    AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type IN ('FEE', 'CREDIT') AND a.type || ':'
@@ -79,10 +80,8 @@ _FILTER = """
    AND ({amount_to}::bigint IS NULL OR a.amount <= {amount_to})
    AND ({booked_from}::timestamptz IS NULL OR a.booked_at >= {booked_from})
    AND ({booked_to}::timestamptz IS NULL OR a.booked_at < {booked_to})
-   AND ({settled_from}::timestamptz IS NULL
-        OR ({settles_at} >= {settled_from} AND {settles_at} <= {now}))
-   AND ({settled_to}::timestamptz IS NULL
-        OR ({settles_at} < {settled_to} AND {settles_at} <= {now}))
+   AND ({settled_from}::timestamptz IS NULL AND {settled_to}::timestamptz IS NULL
+        OR {settles_at} <@ tstzrange(least(coalesce({settled_from}, '-infinity'), {settled_end}), {settled_end}))
    AND ({transfers}::uuid[] IS NULL OR a.details ->> 'on_us_transfer_id' = ANY({transfers}::text[]))
    AND ({wires}::uuid[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}::text[]))
    AND ({portals}::uuid[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}::text[]))
@@ -156,7 +155,8 @@ def _lists(kind: Callable[..., _Searched], sql: str, *, first: int, customer: st
         if filters_settlement:
             settles_at = transaction_settlement.settlement_of("a", customer, closures=values["closures"], at=at)
         is_shown = _IS_SHOWN[as_of].format(customer=customer, at=at)
-        filtered = _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)
+        settled_end = _SETTLED_END.format(**values)
+        filtered = _FILTER.format(**values, settled_end=settled_end, settles_at=settles_at, is_shown=is_shown)
         lists[filters_settlement, as_of] = kind(sql.replace("{filter}", filtered), _transactions.read, **key)
     return lists
 

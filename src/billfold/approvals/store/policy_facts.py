@@ -57,19 +57,20 @@ WITH rejected AS MATERIALIZED (
      AND q.request_id <> ALL($4) AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL
      AND q.series_state IS NULL AND q.request_id NOT IN (SELECT id FROM rejected)
      AND ($6::timestamptz IS NULL OR (q.created_at, q.written_no) < ($6, $7::bigint))
+), waiting AS MATERIALIZED (
+  SELECT r.object_id, r.amount, b.business_date, coalesce(r.content #>> '{transfer,counterparty_id}',
+         r.content #>> '{transfer,details,destination_counterparty_id}')::uuid AS payee
+    FROM batch b JOIN batch_row r ON r.customer_id = b.customer_id AND r.batch_id = b.request_id
+   WHERE b.customer_id = $1 AND r.customer_id = $1 AND b.business_date BETWEEN $2 AND $3
+     AND b.status IN ('PENDING', 'APPROVED') AND b.finished_at IS NULL AND r.state = 'WAITING'
+     AND r.object_id <> ALL($4) AND ($6::timestamptz IS NULL OR b.created_at < $6)
 ), made AS (
   SELECT payee, amount, business_date FROM asked
    WHERE NOT is_reversal
       OR NOT EXISTS (SELECT 1 FROM transfer o WHERE o.customer_id = $1 AND o.transfer_id = asked.payee)
    UNION ALL
-  SELECT coalesce(r.content #>> '{transfer,counterparty_id}',
-                  r.content #>> '{transfer,details,destination_counterparty_id}')::uuid, r.amount, b.business_date
-    FROM batch b JOIN batch_row r ON r.customer_id = b.customer_id AND r.batch_id = b.request_id
-   WHERE b.customer_id = $1 AND b.business_date BETWEEN $2 AND $3 AND b.status IN ('PENDING', 'APPROVED')
-     AND b.finished_at IS NULL AND r.state = 'WAITING' AND r.object_id <> ALL($4)
-     AND ($6::timestamptz IS NULL OR b.created_at < $6)
-     AND NOT EXISTS (SELECT 1 FROM transfer_request q
-                      WHERE q.customer_id = r.customer_id AND q.request_id = r.object_id)
+  SELECT payee, amount, business_date FROM waiting r
+   WHERE NOT EXISTS (SELECT 1 FROM transfer_request q WHERE q.customer_id = $1 AND q.request_id = r.object_id)
 )
 SELECT CASE WHEN payee = ANY($5) THEN payee END,
        coalesce(sum(amount) FILTER (WHERE business_date = $3), 0)::bigint, count(*) FILTER (WHERE business_date = $3),

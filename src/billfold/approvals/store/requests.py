@@ -6,7 +6,7 @@ A request reads as EXPIRED from `expires_at` on, even before its row is updated.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -240,15 +240,12 @@ async def list_to_counterparty(
 
 
 _LAST_PAYMENTS = """
-SELECT p.counterparty_id, p.paid[1]::bigint, p.paid[2]::bigint
-  FROM (SELECT c.counterparty_id,
-               (SELECT ARRAY[extract(epoch FROM q.created_at), q.amount]
-                  FROM transfer_request q
-                 WHERE q.customer_id = $1 AND q.counterparty_id = c.counterparty_id AND q.status = 'APPROVED'
-                   AND q.reason IS NULL AND q.series_state IS NULL
-                 ORDER BY q.created_at DESC LIMIT 1) AS paid
-          FROM counterparty c WHERE c.customer_id = $1 AND c.counterparty_id = ANY($2)) p
- WHERE p.paid IS NOT NULL
+SELECT c.counterparty_id, p.created_at, p.amount
+  FROM unnest($2::uuid[]) AS c(counterparty_id) CROSS JOIN LATERAL (
+       SELECT q.created_at, q.amount FROM transfer_request q
+        WHERE q.customer_id = $1 AND q.counterparty_id = c.counterparty_id AND q.status = 'APPROVED'
+          AND q.reason IS NULL AND q.series_state IS NULL
+        ORDER BY q.created_at DESC LIMIT 1) p
 """
 _PAID_LAST = """
 SELECT counterparty_id FROM transfer_request WHERE customer_id = $1 ORDER BY created_at DESC, written_no DESC LIMIT 200
@@ -260,7 +257,7 @@ async def list_last_payments(
 ) -> dict[UUID, tuple[datetime, int]]:
     """Return when the newest approved payment to each counterparty was requested, and its amount in cents."""
     rows = await conn.fetch(_LAST_PAYMENTS, customer_id, list(counterparty_ids)) if counterparty_ids else []
-    return {key: (datetime.fromtimestamp(seconds, UTC), cents) for key, seconds, cents in rows}
+    return {key: (at, cents) for key, at, cents in rows}
 
 
 async def list_paid_last(conn: Db, customer_id: UUID) -> list[UUID]:

@@ -18,10 +18,14 @@ def as_json(row: str, *, columns: bool | tuple[str, ...]) -> str:
     return f"json_build_object({pairs})"
 
 
-def joined_as_was(table: str, key: str, at: str) -> str:
-    """Return the join that adds the former state of a row of a table at an instant, an SQL value, for `as_was`."""
+def joined_as_was(table: str, key: str, at: str, *, of: tuple[str, str] | None = None) -> str:
+    """Return the join that adds the former state of a row of a table at an instant, an SQL value, for `as_was`.
+
+    `of` are the customer and the id if they are not to be those of the row: a cluster sends parameters to their shard.
+    """
+    customer, object_id = of or (f"{table}.customer_id", f"{table}.{key}")
     return f"""LEFT JOIN LATERAL (
-    SELECT json_populate_record({table}, f.row) AS was FROM former_row f
-     WHERE f.customer_id = {table}.customer_id AND f.kind = '{table}' AND f.object_id = {table}.{key}
-       AND f.until > {at}
-     ORDER BY f.until LIMIT 1) w ON true"""
+    SELECT json_populate_record({table}, f.row) AS was FROM (
+      SELECT row FROM former_row
+       WHERE customer_id = {customer} AND kind = '{table}' AND object_id = {object_id} AND until > {at}
+       ORDER BY until LIMIT 1) f) w ON true"""

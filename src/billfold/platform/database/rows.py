@@ -120,7 +120,7 @@ class Table(Generic[StructType]):
         has_key = " AND ".join(f"{name} = ${n}" for n, name in enumerate(key, 1))
         self._get = f"{self.select} WHERE {has_key}"
         keeps_whole = getattr(row, "keeps_former", False) is True
-        self._get_as_of = f"{self.select_as_of(f'${len(key) + 1}')} AND {has_key}" if keeps_whole else ""
+        self._get_as_of = f"{self.select_as_of('$3', of=('$1', '$2'))} AND {has_key}" if keeps_whole else ""
         places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
         self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
 
@@ -130,15 +130,20 @@ class Table(Generic[StructType]):
         names = self.row.__struct_fields__
         return ", ".join(f"{computed[name]} AS {name}" if name in computed else f"{dot}{name}" for name in names)
 
-    def select_as_of(self, at: str, *more: str, **computed: str) -> str:
+    def select_as_of(self, at: str, *more: str, of: tuple[str, str] | None = None, **computed: str) -> str:
         """Return the beginning of a SELECT of rows as they were at an instant, to be continued with `AND`.
 
-        Only for rows that `keeps_former` whole. In conditions, columns that change are those of `as_was`.
+        Only for rows that `keeps_former` whole; `of` are the customer and the id of a single one. In conditions, columns that change are
+        those of `as_was`.
         """
-        created = f"{self._table}.created_at"
-        columns = ", ".join([self.columns(as_was(self._table), created_at=created, **computed), *more])
-        joined = joined_as_was(self._table, self._key_column, at)
-        return f"SELECT {columns} FROM {self._table} {joined} WHERE {created} <= {at}"
+        joined = joined_as_was(self._table, self._key_column, at, of=of)
+        columns = ", ".join([self.columns_as_of(**computed), *more])
+        return f"SELECT {columns} FROM {self._table} {joined} WHERE {self._table}.created_at <= {at}"
+
+    def columns_as_of(self, **computed: str) -> str:
+        """Return the columns of rows `as_was`; those that identify a row are its own."""
+        lasting = {name: f"{self._table}.{name}" for name in ("customer_id", self._key_column, "created_at")}
+        return self.columns(as_was(self._table), **lasting, **computed)
 
     async def get(self, conn: Db, *key: object, as_of: datetime | None = None) -> StructType:
         """Return the row with this key, by default the customer's id and its own. Raises NotFound."""
