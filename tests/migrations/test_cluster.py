@@ -1,9 +1,11 @@
 """Statements that a Citus cluster takes; the plans need BILLFOLD_TEST_CITUS_URL (docs/operate/distributed.md)."""
 
+import hashlib
 import importlib
 import os
 import pkgutil
 import re
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -17,14 +19,15 @@ STATEMENT = re.compile(r"\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b")
 NOT_FOR_THE_CLUSTER = re.compile(r"\.(checks|migrations|verify|__main__)\b")
 """`verify` compares copies on the coordinator."""
 REFUSED = {
-    "billfold.accounts.portals.store": "as of an instant: a table of the coordinator with one of the shards",
-    "billfold.accounts.trades.store": "the beginning of a statement",
-    "billfold.payments.cards.store": "lists as of an instant: the status of the Pocket then",
     "billfold.ledger.engine.load_books": "a cluster locks by shard, with another statement",
     "billfold.servicing.lists": "the newest of each partner by an index, then the newest of those",
 }
 UNUSED = {"billfold.accounts.explain.store:_trades", "billfold.accounts.explain.store:_money"}
 """Tables that are only read have an INSERT of their own, which nobody runs."""
+NOT_EXPLAINED = {"billfold.approvals.store.reviews:_RECORD"}
+"""Citus 13 loses the parameters of an INSERT that reads its own table when it explains it, not when it runs it."""
+PLANNED = Path(__file__).with_name("planned_statements.txt")
+"""Digests of the statements that a cluster took, one a line."""
 MOMENT = datetime(2026, 6, 2, tzinfo=UTC)
 VALUES = {
     **dict.fromkeys(("int2", "int4", "int8", "numeric"), 1),
@@ -68,12 +71,24 @@ def texts_of(value, depth=4):
     if isinstance(value, str):
         yield value
     elif depth and not isinstance(value, type):
-        held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-        if type(value).__module__.startswith("billfold."):
+        held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+        if not held and type(value).__module__.startswith("billfold."):
             slots = {slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())}
             held = [getattr(value, name, None) for name in slots | getattr(value, "__dict__", {}).keys()]
         for each in held:
             yield from texts_of(each, depth - 1)
+
+
+def digests():
+    """Where each statement is found, by the digest of its text."""
+    return {hashlib.sha256(text.encode()).hexdigest()[:12]: where for text, where in statements().items()}
+
+
+def test_statements_that_no_cluster_has_planned_are_shown():
+    found = digests()
+    unplanned = sorted({found[key] for key in found.keys() - PLANNED.read_text().split()})
+    if unplanned:
+        pytest.skip(f"plan on a cluster (docs/operate/distributed.md): {', '.join(unplanned)}")
 
 
 @needs_cluster
@@ -100,7 +115,8 @@ async def test_a_cluster_plans_every_statement(conn):
         else:
             meaningless.add(where)
     assert not refused
-    assert meaningless == UNUSED
+    assert meaningless == UNUSED | NOT_EXPLAINED
+    PLANNED.write_text("".join(f"{each}\n" for each in sorted(digests())))
 
 
 def value_of(parameter, customers, list_text):

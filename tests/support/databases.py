@@ -140,7 +140,7 @@ _at_work: dict[Any, Clerk] = {}
 async def fresh_database(server, template):
     """The address of a clone that is gone afterwards."""
     if isinstance(server, Cluster):
-        name = f"{CLONE}{next(_numbers)}"
+        name = f"{CLONE}{os.getpid()}_{next(_numbers)}"  # several runs may share a cluster
         try:
             yield await server.create_database(name, template=template)
         finally:

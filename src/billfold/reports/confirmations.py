@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.trades.schemas import priced_from, settles_on
-from billfold.accounts.trades.store import TradeRow, find_by_id
+from billfold.accounts.trades.store import TradeRow, by_id, find_by_id
 from billfold.bills.rules import pricing, yields
 from billfold.bills.types import Bill
 from billfold.http.schemas import format_price
@@ -43,7 +43,7 @@ def capacity_at(traded_at: datetime, calendars: Calendars) -> Capacity:
 
 
 _trades = Table(TradeRow, "trade")
-_TRADE = f"SELECT {_trades.columns('t', counterparty_name='NULL')} FROM trade t"
+_TRADE = by_id(_trades.columns("t", counterparty_name="NULL"))
 _EARLIER = """
 SELECT coalesce(sum(units), 0)::bigint FROM trade
  WHERE customer_id = $1 AND pocket_id = $2 AND entry_no = $3 AND trade_no < $4 AND cusip = $5 AND activity = $6

@@ -106,12 +106,21 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
 )
 """Trades of distinct Pockets of a customer, in a range of entries, by the values of TradeFilters; newest first."""
 
-_BY_ID = "t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
-# The id of a trade contains its position, except for trades of earlier releases, which are searched for in the Pocket.
-_BY_PLACE = f"{_BY_ID} AND t.entry_no = $4 AND t.trade_no = $5::int"
-_ONE = f"SELECT {_COLUMNS} FROM trade t"
 
-_OF_ENTRY = f"{_ONE} WHERE t.customer_id = $1 AND t.pocket_id = $2 AND t.entry_no = $3 ORDER BY t.trade_no"
+def by_id(columns: str) -> tuple[str, str]:
+    """Return the statements of `find_by_id` for columns of a trade `t`.
+
+    The id of a trade contains its position; trades of earlier releases are searched for in the Pocket.
+    """
+    searched = f"SELECT {columns} FROM trade t WHERE t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
+    return f"{searched} AND t.entry_no = $4 AND t.trade_no = $5::int", searched
+
+
+_ONE = by_id(_COLUMNS)
+_OF_ENTRY = f"""
+SELECT {_COLUMNS} FROM trade t
+ WHERE t.customer_id = $1 AND t.pocket_id = $2 AND t.entry_no = $3 ORDER BY t.trade_no
+"""
 
 
 async def list_of_entry(conn: Db, customer_id: UUID, pocket_id: UUID, entry_no: int) -> list[TradeRow]:
@@ -127,10 +136,10 @@ async def get_trade_row(conn: Db, customer_id: UUID, pocket_id: UUID, trade_id: 
     return TradeRow(*row)
 
 
-async def find_by_id(conn: Db, selected: str, key: tuple[UUID, UUID, UUID]) -> Record | None:
-    """Return a trade of a customer and a Pocket by its id, as `selected` FROM trade t."""
-    row = await conn.fetchrow(f"{selected} WHERE {_BY_PLACE}", *key, *place_of(key[2]))
-    return row or await conn.fetchrow(f"{selected} WHERE {_BY_ID}", *key)
+async def find_by_id(conn: Db, statements: tuple[str, str], key: tuple[UUID, UUID, UUID]) -> Record | None:
+    """Return a trade of a customer and a Pocket by its id."""
+    by_place, searched = statements
+    return await conn.fetchrow(by_place, *key, *place_of(key[2])) or await conn.fetchrow(searched, *key)
 
 
 async def count_trades(conn: Db, customer_id: UUID, pocket_ids: list[UUID], booked: BookedIn, *filters: object) -> int:

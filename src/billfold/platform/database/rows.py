@@ -133,8 +133,8 @@ class Table(Generic[StructType]):
     def select_as_of(self, at: str, *more: str, of: tuple[str, str] | None = None, **computed: str) -> str:
         """Return the beginning of a SELECT of rows as they were at an instant, to be continued with `AND`.
 
-        Only for rows that `keeps_former` whole; `of` are the customer and the id of a single one. In conditions, columns that change are
-        those of `as_was`.
+        Only for rows that `keeps_former` whole; `of` are the customer and the id of a single row. In conditions,
+        columns that change are those of `as_was`.
         """
         joined = joined_as_was(self._table, self._key_column, at, of=of)
         columns = ", ".join([self.columns_as_of(**computed), *more])
