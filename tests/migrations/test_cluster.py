@@ -80,7 +80,7 @@ def texts_of(value, depth=4):
 
 
 def digests():
-    """Where each statement is found, by the digest of its text."""
+    """Return the place of each statement by the digest of its text."""
     return {hashlib.sha256(text.encode()).hexdigest()[:12]: where for text, where in statements().items()}
 
 
