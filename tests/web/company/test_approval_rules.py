@@ -1,6 +1,7 @@
 """Approval rules and policies in the console: proposed by an administrator, approved by another, never a lock-out."""
 
 import json
+from types import SimpleNamespace
 
 from tests.approvals.test_policies import asked, document, require
 from tests.support.approvals import RULES, counterparty, on_us
@@ -8,6 +9,7 @@ from tests.support.world import UNKNOWN
 from tests.web.company.test_move_money import decide, with_passkey
 
 from billfold.web.company.approvals.policy_text import TEMPLATES
+from billfold.web.company.approvals.requests import facts_of_change
 
 LARGE = {
     "name": "Large",
@@ -151,3 +153,9 @@ async def _puts_back(maker, path):
     assert "Rule large payments" in maker.text
     for version in ("9", "x", "2" * 50):
         assert (await maker.go(f"{path}/versions/{version}")).status_code == 404
+
+
+def test_a_changed_role_is_shown_beside_the_role_of_now():
+    change = {"role": "APPROVER", "status": None, "before": {"role": "MANAGER", "status": "ACTIVE"}}
+    request = SimpleNamespace(action="member.update", change=change)
+    assert facts_of_change(request, {"role": "MANAGER"}) == [("Role", "Manager", "Approver")]

@@ -244,7 +244,7 @@ async def test_a_counterparty_is_added_approved_and_removed(customer_desk, manag
     path = first_match(r'href="([^"]+/approvals/changes/[^"]+)"', approver.page.text)
     await approver.go(path)
     assert "New counterparty: Contoso" in approver.text
-    assert "1234567890" in approver.text
+    assert "Account number 1234567890" in approver.text
     assert (await decide(approver, device, path)).status_code == 303
     await maker.go(f"{maker.home}/counterparties")
     one = first_match(r'href="([^"]+/counterparties/[0-9a-f-]{36})"', maker.page.text)
