@@ -2,12 +2,14 @@
 
 import json
 from types import SimpleNamespace
+from typing import cast
 
 from tests.approvals.test_policies import asked, document, require
 from tests.support.approvals import RULES, counterparty, on_us
 from tests.support.world import UNKNOWN
 from tests.web.company.test_move_money import decide, with_passkey
 
+from billfold.approvals.schemas import AuthorizationRequest
 from billfold.web.company.approvals.policy_text import TEMPLATES
 from billfold.web.company.approvals.requests import facts_of_change
 
@@ -158,4 +160,6 @@ async def _puts_back(maker, path):
 def test_a_changed_role_is_shown_beside_the_role_of_now():
     change = {"role": "APPROVER", "status": None, "before": {"role": "MANAGER", "status": "ACTIVE"}}
     request = SimpleNamespace(action="member.update", change=change)
-    assert facts_of_change(request, {"role": "MANAGER"}) == [("Role", "Manager", "Approver")]
+    assert facts_of_change(cast("AuthorizationRequest", request), {"role": "MANAGER"}) == [
+        ("Role", "Manager", "Approver")
+    ]

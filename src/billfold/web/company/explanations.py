@@ -263,7 +263,8 @@ async def explain_status(company: InCompany, kind: str, key: str) -> PageRespons
 def _subject(base: str, kind: str, *, key: str, pocket_id: str) -> tuple[str, str] | None:
     """Return the path of the page of what is explained, and what it is called; None without such a page."""
     label = _SUBJECTS.get(kind)
-    return label and (f"{base}/pockets/{pocket_id}/{kind}/{key}" if pocket_id else f"{base}/{kind}/{key}", label)
+    path = f"{base}/pockets/{pocket_id}/{kind}/{key}" if pocket_id else f"{base}/{kind}/{key}"
+    return (path, label) if label else None
 
 
 @get("/companies/{customer_id:str}/limits/explain")
