@@ -104,9 +104,8 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
     states = {"state": state} if state in get_args(RowState) else {}
     shown = await company.api.get(list_batch_rows, batch_id=key, limit=_ROWS, cursor=cursor, **states)
     failed = await company.api.get(list_batch_rows, batch_id=key, limit=_FAILED, state="FAILED")
-    own, may_decide = company.own.member_id, may_decide_batch(company, found)
-    asked_by = found.approval.requested_by.member_id
-    of_transfers = found.kind == "TRANSFERS"
+    own, asked_by = company.own.member_id, found.approval.requested_by.member_id
+    may_decide, of_transfers = may_decide_batch(company, found), found.kind == "TRANSFERS"
     effect = None
     if may_decide and of_transfers:
         effect = await preview_waiting(company.page.server.bank, company.customer_id, key)
