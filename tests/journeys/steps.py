@@ -2,6 +2,16 @@
 
 import re
 
+SUPPLIER = {
+    "Company": "Fabrikam",
+    "Routing_number": "021000021",
+    "Account_number": "000123456789",
+    "Street_and_number": "1 Main Street",
+    "City": "New York",
+    "State": "NY",
+    "Postal_code": "10001",
+}
+
 
 async def receive_money(visitor, place):
     """Let a wire of $25,000,000.00 arrive at the first Pocket of the story."""
@@ -54,3 +64,15 @@ async def find_payee(visitor, name):
     await visitor.page.get_by_role("option", name=name).first.wait_for()
     await payee.press("Enter")
     assert "Domestic wire: arrives" in await visitor.text()
+
+
+async def add_supplier(visitor, place):
+    """Add an account to pay to, and verify it as the bank's reviewer; its page is open then."""
+    await visitor.go(f"{place.home}/counterparties", "counterparties")
+    await visitor.follow("Add a counterparty", "new counterparty")
+    await visitor.fill(**SUPPLIER)
+    await visitor.press("Add counterparty", "counterparty")
+    supplier = visitor.path
+    await visitor.follow("Let the bank approve it", "simulation")
+    await visitor.press("Run simulation", "simulated")
+    await visitor.go(supplier, "counterparty")

@@ -8,7 +8,14 @@ from datetime import datetime
 import pyotp
 import pytest
 from tests.architecture.pages import ROOT
-from tests.journeys.steps import ask_where_the_wire_is, find_by_key, find_payee, receive_money, see_value_grow
+from tests.journeys.steps import (
+    add_supplier,
+    ask_where_the_wire_is,
+    find_by_key,
+    find_payee,
+    receive_money,
+    see_value_grow,
+)
 from tests.support.applications import PERSON, Applicant
 from tests.support.browser import first_match
 from tests.support.cards import pem, unread_key
@@ -28,15 +35,6 @@ from billfold_client.oauth import Authorization, ClientRegistration
 from billfold_client.sandbox import sandbox_customer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-SUPPLIER = {
-    "Company": "Fabrikam",
-    "Routing_number": "021000021",
-    "Account_number": "000123456789",
-    "Street_and_number": "1 Main Street",
-    "City": "New York",
-    "State": "NY",
-    "Postal_code": "10001",
-}
 PASSWORD = "walnut-orbit-canyon"
 DOCUMENTATION = {
     "/docs/": "documentation",
@@ -62,18 +60,6 @@ def no_faults(sandbox_site):
     yield
     faults, sandbox_site.gallery.faults = sandbox_site.gallery.faults, []
     assert faults == []
-
-
-async def add_supplier(visitor, place):
-    """Add an account to pay to, and verify it as the bank's reviewer; its page is open then."""
-    await visitor.go(f"{place.home}/counterparties", "counterparties")
-    await visitor.follow("Add a counterparty", "new counterparty")
-    await visitor.fill(**SUPPLIER)
-    await visitor.press("Add counterparty", "counterparty")
-    supplier = visitor.path
-    await visitor.follow("Let the bank approve it", "simulation")
-    await visitor.press("Run simulation", "simulated")
-    await visitor.go(supplier, "counterparty")
 
 
 async def request_transfer(visitor, place):

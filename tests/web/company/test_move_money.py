@@ -134,11 +134,10 @@ async def test_an_approval_counts_only_for_the_shown_content_and_from_permitted_
         assert 'name="decision"' not in browser.page.text
         fields = await signed_as(browser, devices[browser], path, made)
         assert (await browser.post(path, fields)).status_code == status
-    fields = await signed_as(own, devices[own], path, made)
-    assert "The code is needed to decide." in (await own.post(path, fields | {"credential": ""})).text
+    uncoded = await signed_as(own, devices[own], path, made) | {"credential": ""}
+    assert "The code is needed to decide." in (await own.post(path, uncoded)).text
     await expect_refused(viewer, made, await wire_counterparty(customer_desk))
-    assert (await stranger.go(path)).status_code == 404
-    assert (await stranger.go(path.replace(own.home, stranger.home))).status_code == 404
+    assert {(await stranger.go(to)).status_code for to in (path, path.replace(own.home, stranger.home))} == {404}
     approver.page = shown
     fields = await signed(approver, devices[approver], path)
     for bent in ({"decision": "DENIED"}, {"content_hash": "0" * 64}, {"credential": ""}, {"nonce": "x"}):
