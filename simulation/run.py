@@ -63,6 +63,7 @@ LAST_DAY_SECONDS = 20.0
 _LAST_JUMP = "UPDATE clock SET business_anchor = business_anchor + interval '4 days'"
 _KEY = bytes(range(32))
 _HOOK = "https://receiver.example/hook"
+_RAISED = "SELECT count(*) FROM event"
 SERVER_SETTINGS = {"max_connections": "120", "deadlock_timeout": "1h", "synchronize_seqscans": "off"}
 
 
@@ -208,6 +209,8 @@ class Simulation:
         chain = self.loop.create_task(self.life.chain.run())
         for each in self.processes:
             each.start()
+        raised = self.postgres.call(self.postgres.monitor.fetchval(_RAISED))
+        self.hooks.receiver.raised_before = raised
         await self._subscribe(_HOOK)
         self.poison.apart |= {await self._subscribe(DEAF_HOOK), await self.life.join_apart()}
         self.poison.put_files()

@@ -45,10 +45,12 @@ SELECT coalesce(sum(CASE WHEN p.credit = ANY($3::int[]) THEN p.amount ELSE 0 END
  WHERE e.customer_id = $1 AND e.entry_no >= $2 AND p.phase = 0
 """
 _TITLES = """
-SELECT entry_no, title, details->>'wire_id' AS wire_id, details->>'ach_id' AS ach_id,
-       details->>'dispute_id' AS dispute_id
-  FROM transaction WHERE customer_id = $1 AND pocket_id = ANY($2::uuid[]) AND entry_no = ANY($3::bigint[])
- ORDER BY entry_no, posting_no
+SELECT t.entry_no, t.title, t.details->>'wire_id' AS wire_id, t.details->>'dispute_id' AS dispute_id,
+       (SELECT a.ach_id FROM ach_entry a -- a received credit is none
+         WHERE a.customer_id = $1 AND a.ach_id = (t.details->>'ach_id')::uuid) AS ach_id
+  FROM transaction t
+ WHERE t.customer_id = $1 AND t.pocket_id = ANY($2::uuid[]) AND t.entry_no = ANY($3::bigint[])
+ ORDER BY t.entry_no, t.posting_no
 """
 _LAST = "SELECT entry_no FROM ledger_head WHERE customer_id = $1"
 _PLACES: Mapping[str, str] = {
