@@ -11,6 +11,21 @@ SUPPLIER = {
     "State": "NY",
     "Postal_code": "10001",
 }
+APPROVAL_RULE = {
+    "name": "Large wires",
+    "approver_roles": ["ADMIN"],
+    "min_amount_usdc": 1_000_000_000,
+    "required_approvals": 1,
+    "transfer_types": ["WIRE"],
+}
+POLICY = {"document": {"rules": [], "tests": []}}
+
+
+async def approve_change(visitor, path):
+    """Approve a change of what the team may do."""
+    await visitor.go(path, "change to approve")
+    await visitor.fill(Code_from_your_authenticator_app=visitor.app.code())
+    await visitor.press("Approve", "approvals")
 
 
 async def receive_money(visitor, place):

@@ -9,7 +9,10 @@ import pyotp
 import pytest
 from tests.architecture.pages import ROOT
 from tests.journeys.steps import (
+    APPROVAL_RULE,
+    POLICY,
     add_supplier,
+    approve_change,
     ask_where_the_wire_is,
     find_by_key,
     find_payee,
@@ -41,13 +44,6 @@ DOCUMENTATION = {
     "/docs/domain/yield": "documentation yield",
     "/docs/search?q=wire": "documentation search",
     "/proofs/latest": "daily root",
-}
-APPROVAL_RULE = {
-    "name": "Large wires",
-    "approver_roles": ["ADMIN"],
-    "min_amount_usdc": 1_000_000_000,
-    "required_approvals": 1,
-    "transfer_types": ["WIRE"],
 }
 CLOCK_MOVES_MAX = 8
 EVENT_ID = re.compile("^[0-9a-f]{8}-[0-9a-f-]{27}$")
@@ -264,15 +260,17 @@ async def test_an_operator_finds_a_break(sandbox_site):
 
 
 async def hold_a_payment(place):
-    """Hold a wire for a closed account, as a file of the rail would, and propose a freeze; return its page."""
+    """Hold a wire for a closed account, as a file of the rail would, and propose a freeze; return their pages."""
     wiring = Wiring({"BILLFOLD_STATE_DIR": str(place.sandbox.state)})
     settings = wiring.settings()
     payment = UnclaimedPayment(ids.new(), Direction.CREDIT, 700_00, reason="NO_ACCOUNT", details={"description": "x"})
     async with wiring.bank(settings, wiring.running_database(settings)) as bank:
         await hold_unclaimed_payments(bank, [payment], rail=Rail.WIRE)
         by = Operator.of_command_line("olga")
-        await propose(bank, FreezeSubject.POCKET, place.box.pocket_ids[1], freezes=True, reason="Theft", by=by)
-        return f"/bank/suspense/{await bank.pool.fetchval('SELECT item_id FROM suspense_item')}"
+        pocket = place.box.pocket_ids[1]
+        made = await propose(bank, FreezeSubject.POCKET, pocket, freezes=True, reason="Theft", by=by)
+        item = await bank.pool.fetchval("SELECT item_id FROM suspense_item")
+        return {f"/bank/suspense/{item}", f"/bank/freezes/{made.proposal_id}"}
 
 
 async def dispute(place):
@@ -311,7 +309,7 @@ async def test_an_operator_answers_where_a_wire_is_at_a_desk_and_on_a_phone(sand
     otto = await sandbox_site.arrive(sandbox_site.box.operators[1])
     await otto.sign_in()
     await ask_where_the_wire_is(otto)
-    otto.links |= {await hold_a_payment(sandbox_site), await originate(sandbox_site), await dispute(sandbox_site)}
+    otto.links |= {*await hold_a_payment(sandbox_site), await originate(sandbox_site), await dispute(sandbox_site)}
     otto.links |= {f"/bank/customers/{sandbox_site.box.customer_id}/{name}" for name in ("ach", "transactions")}
     otto.links.add("/bank/search")
     await otto.walk()
@@ -357,6 +355,7 @@ async def test_an_operation_is_tried_in_the_browser_reference(sandbox_site):
 async def test_every_remaining_page_renders_without_errors(sandbox_site):
     with sandbox_customer(sandbox_site.sandbox.state / "sandbox.json").http as http:
         http.post("/api/v1/approval-rules/", json=APPROVAL_RULE).raise_for_status()
+        proposed = http.put("/api/v1/policy/", json=POLICY).raise_for_status().json()
     stranger = await sandbox_site.arrive(window=PHONE_WINDOW)
     await stranger.go("/forgot", "forgot")
     await stranger.fill(Email_address=sandbox_site.box.colleague.email)
@@ -367,7 +366,9 @@ async def test_every_remaining_page_renders_without_errors(sandbox_site):
     await pia.sign_in()
     await pia.walk()
     ada = sandbox_site.ada
+    await approve_change(sandbox_site.bo, f"{sandbox_site.home}/approvals/changes/{proposed['id']}")
     ada.links |= {
+        f"{sandbox_site.home}/policy/versions/1",
         f"{sandbox_site.home}/counterparties/verify",
         "/confirm",
         "/sign-out",

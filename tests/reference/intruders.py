@@ -30,7 +30,8 @@ OF_NOBODY |= {"get_policy", "get_policy_version"}
 """What names things of nobody: examples, people who may not exist, tasks of a sandbox, own versions."""
 BY_ROW = {"create_batch", "preview_batch"}
 """What names the objects of others in rows, each of which says that it does not exist; tested in tests/batches."""
-BY_FILTER = {("partner", each) for each in ("list_on_us_transfers", "list_reversal_requests", "list_card_disputes")}
+_FILTERED = ("list_ach_debits", "list_card_disputes", "list_on_us_transfers", "list_reversal_requests")
+BY_FILTER = {("partner", each) for each in _FILTERED}
 """What is listed of the customer that a filter names; filters are tried, without one that is the mistake."""
 CANARY = "canary-5f0c9d71"
 MORE = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), CANARY)
