@@ -292,8 +292,9 @@ async def _play_rules(r, other):
         "name": "Large wires",
         "transfer_types": ["WIRE"],
         "min_amount_usdc": 100_000_00,
-        "required_approvals": 1,
+        "required_approvals": 2,
         "approver_roles": ["MANAGER", "ADMIN"],
+        "ordered": True,
     }
     asked = await r.post("create_approval_rule", rules, new)
     r.name(asked["id"], asked["resource_id"])

@@ -135,12 +135,7 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
     return await _read_authorization_request(member, bank, request_id)
 
 
-@patch(
-    f"{_ONE}status/",
-    WRITES,
-    tag="approvals",
-    refuses=(*REVIEW_ERRORS, "authorization-request-not-pending", "approval-impossible"),
-)
+@patch(f"{_ONE}status/", WRITES, tag="approvals", refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"))
 async def decide_authorization_request(
     member: CustomerCaller, bank: Bank, request_id: UUID, data: schemas.DecideAuthorization
 ) -> AuthorizationRequest:
@@ -212,14 +207,13 @@ async def list_approval_rules(member: CustomerCaller, bank: Bank) -> rule_schema
     return rule_schemas.ApprovalRules(items=[rule_schemas.render_rule(each) for each in rules])
 
 
-@post(_RULES, _RULE_WRITES, tag="approvals", status=202, refuses=("approval-impossible",))
+@post(_RULES, _RULE_WRITES, tag="approvals", status=202)
 async def create_approval_rule(
     member: CustomerCaller, bank: Bank, data: rule_schemas.CreateApprovalRule
 ) -> AuthorizationRequest:
     """Create approval rule.
 
-    The rule takes effect, as `resource_id`, once another member has confirmed it. A rule under which nobody's request
-    could be approved is refused.
+    The rule takes effect, as `resource_id`, once another member has confirmed it.
     """
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_schemas.rule_fields(data))
@@ -234,7 +228,7 @@ async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -
     )
 
 
-@patch(_RULE, _RULE_WRITES, tag="approvals", status=202, refuses=("approval-impossible",))
+@patch(_RULE, _RULE_WRITES, tag="approvals", status=202)
 async def update_approval_rule(
     member: CustomerCaller, bank: Bank, rule_id: UUID, data: rule_schemas.UpdateApprovalRule
 ) -> AuthorizationRequest:

@@ -172,12 +172,6 @@ def find_lockout(rule: Rule, team: Collection[approval_types.Reviewer]) -> str |
     return None
 
 
-def check_not_locked_out(rule: Rule, team: Collection[approval_types.Reviewer]) -> None:
-    """Refuse a rule that locks a team out. Raises Refused `approval-impossible`."""
-    if lockout := find_lockout(rule, team):
-        raise Refused("approval-impossible", f"{lockout} Require fewer approvals, or add members first.")
-
-
 def find_blocker_of_team(
     terms: ApprovalRequirement, team: Collection[approval_types.Reviewer], action: Action
 ) -> str | None:

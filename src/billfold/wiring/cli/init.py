@@ -19,6 +19,7 @@ from rich.markup import escape
 
 from billfold.cli.command import CommandGroup, print_error, print_line, print_success
 from billfold.cli.context import CliError, read_text_file
+from billfold.cli.python_process import python_command
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import Setting, SettingType
 from billfold.platform.settings.settings import Settings, declared_settings
@@ -120,7 +121,7 @@ def production(
     written = _files(given, folder)
     _write(folder, written)
     print_success(f"{len(written)} files are in {folder}. Keep a copy of its secrets where the bank is not.")
-    program = Path(sys.executable).resolve()
+    program = Path(python_command()[0]).resolve()
     if given["install"].lower() == "systemd" and not all(
         each.stat().st_mode & 0o001 for each in (program, *program.parents)
     ):

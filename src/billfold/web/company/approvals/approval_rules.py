@@ -136,7 +136,7 @@ def _body_of(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 async def _review(company: Company, body: Mapping[str, Any], stored: ApprovalRule | None) -> ShownRule:
-    """Return the rule of a body as it would be. Raises InvalidInput, Refused, as when it is proposed."""
+    """Return the rule of a body as it would be. Raises InvalidInput as when it is proposed."""
     now = company.clock.now
     fields = rule_fields(convert(body, CreateApprovalRule))
     rule = Rule(rule_id=stored.id if stored else ids.new(), created_at=now, updated_at=now, **fields)
