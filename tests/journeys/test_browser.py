@@ -244,7 +244,7 @@ async def test_an_operator_reviews_an_application(sandbox_site):
     await olga.follow(re.compile("Review Co"), "review")
     await olga.fill(Reason="All there.")
     await olga.press("Approve", "reviews after one")
-    olga.links.add(f"/bank/ledger/{sandbox_site.box.customer_id}")
+    olga.links |= {ledger := f"/bank/ledger/{sandbox_site.box.customer_id}", f"{ledger}/1"}
     await olga.walk()
 
 
