@@ -142,15 +142,10 @@ async def test_a_provisional_credit_is_repaid_by_the_chargeback_and_lost_with_th
     await expect_clean(bank)
 
 
-async def test_a_lost_dispute_takes_back_what_was_spent_and_the_pocket_owes_it(holder, customer_desks, console, bank):
+async def test_a_lost_dispute_takes_back_what_was_spent_and_the_pocket_owes_it(holder, bank):
     _, body = await bought(holder, 200_00)
     await holder.desk.later(days=4)
-    member = await customer_desks(holder.pocket.customer)
-    browser = await console(member, role="INITIATOR")
-    (paid,) = (await member.get("/api/v2/transactions/", {"type[]": "CARD"}))["items"]
-    await browser.go(page := f"{browser.home}/transactions/{paid['id']}")
-    assert (await browser.send(f"{page}/undo", reason="FRAUD")).status_code == 303
-    (dispute,) = (await member.get(DISPUTES))["items"]
+    dispute = await holder.desk.post(DISPUTES, body)
     await credited(holder)
     own = await holder.desk.facilitation()
     sides = {"from_account": {"id": holder.pocket.id}, "to_account": {"id": own.id}, "target": "Spent"}
