@@ -57,7 +57,7 @@ async def answered(console, payee, answer):
     """Answer a request on the page of the transaction, and return what the page said."""
     browser = await console(payee)
     await browser.go(f"{browser.home}/notifications")
-    asked = first_match(rf'href="({browser.home}/reversal-requests/[^"]+)">A payer', browser.page.text)
+    asked = first_match(rf'href="({browser.home}/reversal-requests/[^"]+)">[^<]* requests ', browser.page.text)
     await browser.go(browser.home)
     assert asked in browser.page.text, "it is to do"
     await browser.go(asked)
