@@ -18,7 +18,7 @@ APPROVAL_RULE = {
     "required_approvals": 1,
     "transfer_types": ["WIRE"],
 }
-POLICY = {"document": {"rules": [], "tests": []}}
+POLICY: dict[str, dict[str, list[str]]] = {"document": {"rules": [], "tests": []}}
 
 
 async def approve_change(visitor, path):
