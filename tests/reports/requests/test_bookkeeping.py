@@ -101,4 +101,4 @@ async def test_books_keep_their_figures_whatever_payers_write(texts):
         assert {len(row) for row in rows} <= {columns}
         amounts = [Decimal(row[2 if columns == 3 else 1]) for row in rows]
         assert sum(amounts) * 100 == books.closing[CASH] - books.opening[CASH]
-        assert not [cell for row in rows for cell in row if re.match(r"[=+@\t]|-(?![\d.]+$)", cell)]
+        assert not [cell for row in rows for cell in row if re.match(r"[=@\t]|[+-](?![\d.]+$)", cell)]
