@@ -130,6 +130,22 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             raise NotFound("There is no such pocket.")
         return owner, own_id
 
+    async def filtered_owner(
+        self, bank: Bank, customer_id: UUID | None, pocket_id: UUID | None = None, *, or_else: str = ""
+    ) -> UUID:
+        """Return the customer that the filters of a list name. Raises NotFound, InvalidInput if they name none.
+
+        `or_else` adds to that error what may be sent instead of `customer_id`.
+        """
+        owner = self.only_customer_id or customer_id
+        if pocket_id is not None:
+            owner, _ = await self.pocket(bank, pocket_id, owner)
+        if owner is None:
+            raise InvalidInput.at("query", "customer_id", msg=f"is needed{or_else}", kind="missing")
+        if (await self.customer(bank, owner)).customer_id != (customer_id or owner):
+            raise NotFound("There is no such customer.")
+        return owner
+
 
 def _parse_as_of(name: str, text: str) -> date:
     return _read_as_of(text, ("query", name))

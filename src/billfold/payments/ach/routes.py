@@ -279,13 +279,7 @@ async def list_ach_debits(
 
     Returns the debits that other banks have collected from a customer, newest first.
     """
-    owner = caller.only_customer_id or filters.customer_id
-    if filters.pocket_id is not None:
-        owner, _ = await caller.pocket(bank, filters.pocket_id, owner)
-    if owner is None:
-        raise InvalidInput.at("query", "customer_id", msg="is needed, or pocket_id", kind="missing")
-    if (await caller.customer(bank, owner)).customer_id != (filters.customer_id or owner):
-        raise NotFound("There is no such customer.")
+    owner = await caller.filtered_owner(bank, filters.customer_id, filters.pocket_id, or_else=", or pocket_id")
     values = (owner, filters.pocket_id, filters.status, filters.returned, *filters.values)
     page = await page_query.read(bank, store.DEBITS, *values, scope=f"ach-debits:{owner}")
     is_consumer = await _is_consumer(bank, owner)

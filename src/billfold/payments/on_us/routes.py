@@ -144,13 +144,7 @@ async def list_on_us_transfers(
     Returns the transfers that a customer pays, newest first. The Partner API needs `customer_id` or `pocket_id`; its
     own account is a customer, too. What a customer receives is among its transactions.
     """
-    owner = caller.only_customer_id or filters.customer_id
-    if filters.pocket_id is not None:
-        owner, _ = await caller.pocket(bank, filters.pocket_id, owner)
-    if owner is None:
-        raise InvalidInput.at("query", "customer_id", msg="is needed, or pocket_id", kind="missing")
-    if (await caller.customer(bank, owner)).customer_id != (filters.customer_id or owner):
-        raise NotFound("There is no such customer.")
+    owner = await caller.filtered_owner(bank, filters.customer_id, filters.pocket_id, or_else=", or pocket_id")
     chosen = (filters.pocket_id, filters.status, filters.types, *filters.values)
     if (external_id := filters.require_alone(*chosen)) is not None:
         found = await find_noted(bank, owner, TRANSFER, external_id, get=partial(store.get_transfer, bank.pool, owner))

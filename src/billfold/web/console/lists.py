@@ -74,7 +74,7 @@ class Listing(NamedTuple):
 
     @property
     def day(self) -> date | None:
-        """Return the day as of whose close the rows are; None for now."""
+        """Return the business day that the rows are as of; None for now."""
         text = self.filters.get(_AS_OF, "")
         return parse_day(text) if is_day(text) else None
 
@@ -119,7 +119,7 @@ def operation_filters(
 
 
 class PastDay(NamedTuple):
-    """The day at whose close a page shows what there was; `day` and `at` are None for now."""
+    """The business day that a page is as of, and its close; both are None for now."""
 
     day: date | None
     at: datetime | None

@@ -21,7 +21,7 @@ from billfold.payments.on_us.reversals.commands import (
 from billfold.payments.on_us.routes import show_transfer
 from billfold.payments.on_us.schemas import OnUsTransfer
 from billfold.payments.on_us.store import get_transfer, list_reversals
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import NotFound, Refused
 
 _READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
 _TRANSFER = "/api/v1/transfers/on-us/{transfer_id}"
@@ -95,11 +95,7 @@ async def list_reversal_requests(
 
     Returns what a customer asks back, and what it is asked for, newest first. The Partner API needs `customer_id`.
     """
-    if filters.customer_id is None and caller.only_customer_id is None:
-        raise InvalidInput.at("query", "customer_id", msg="is needed", kind="missing")
-    owner = (await caller.customer(bank, filters.customer_id)).customer_id
-    if owner != (filters.customer_id or owner):
-        raise NotFound("There is no such customer.")
+    owner = await caller.filtered_owner(bank, filters.customer_id)
     asks = None if filters.side is None else filters.side == "REQUESTER"
     page = await page_query.read(bank, store.REQUESTS, owner, asks, filters.status, scope="reversal-requests")
     return searched_page_of(page, [schemas.render_reversal(row, owner) for row in page.items])

@@ -10,7 +10,6 @@ from billfold.http.schemas import SearchedList
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations.disputes import schemas, store
 from billfold.payments.cards.authorizations.disputes.commands import DecideDispute, DisputeStatus, OpenDispute
-from billfold.platform.errors import InvalidInput, NotFound
 
 _READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
 _ALL, _ONE = "/api/v1/card-disputes/", "/api/v1/card-disputes/{dispute_id}/"
@@ -51,11 +50,7 @@ async def list_card_disputes(
 
     Returns the disputes of a customer, newest first. The Partner API needs `customer_id`.
     """
-    if filters.customer_id is None and caller.only_customer_id is None:
-        raise InvalidInput.at("query", "customer_id", msg="is needed", kind="missing")
-    owner = (await caller.customer(bank, filters.customer_id)).customer_id
-    if owner != (filters.customer_id or owner):
-        raise NotFound("There is no such customer.")
+    owner = await caller.filtered_owner(bank, filters.customer_id)
     values = (owner, filters.card_id, filters.status)
     page = await page_query.read(bank, store.DISPUTES, *values, scope="card-disputes")
     return searched_page_of(page, [schemas.render_dispute(row) for row in page.items])
