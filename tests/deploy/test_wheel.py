@@ -62,8 +62,7 @@ def plain(wheel, tmp_path_factory):
     """An environment with only the compiled wheel, without extras."""
     file, _ = wheel
     python = new_environment(tmp_path_factory.mktemp("venv"))
-    ours = "--find-links", file.parent, f"billfold @ {file.as_uri()}"
-    install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, *ours)
+    install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, *packages(file))
     return python.parents[1]
 
 
@@ -88,10 +87,15 @@ def installed(request, wheel, plain, tmp_path_factory):
         program = python.parent / "billfold"
         program.write_text((plain / "bin/billfold").read_text().replace(str(plain), str(python.parents[1])))
         program.chmod(0o755)
-        extra = f"billfold[{request.param}] @ {file.as_uri()}"
-        install(python, "--find-links", file.parent, "--constraint", CONSTRAINTS, extra)
+        install(python, "--constraint", CONSTRAINTS, *packages(file, f"[{request.param}]"))
     yield request.param, python.parent
     shutil.rmtree(python.parents[1])
+
+
+def packages(wheel, extras=""):
+    """Return the requirements of both wheels by file, whose changes an installer's cache sees."""
+    (client,) = wheel.parent.glob("billfold_client-*.whl")
+    return f"billfold{extras} @ {wheel.as_uri()}", f"billfold-client @ {client.as_uri()}"
 
 
 def test_every_module_of_the_wheel_imports_when_only_its_extras_are_installed(installed, tmp_path):
