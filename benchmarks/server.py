@@ -62,9 +62,10 @@ class Server:
                 return self
             sleep(_LOOK_SECONDS)
         self.__exit__()
-        raise WorkloadError(
-            f"`billfold {self._command}` does not open: {self._log.read_text(errors='replace')[-_LOG_TAIL:]}"
-        )
+        raise WorkloadError(f"`billfold {self._command}` does not open: {self._log_tail()}")
+
+    def _log_tail(self) -> str:
+        return self._log.read_text(errors="replace")[-_LOG_TAIL:]
 
     @property
     def pid(self) -> int:
@@ -77,8 +78,10 @@ class Server:
         family = psutil.Process(self.pid).children(recursive=True)
         return max(peak_memory_mib(process.pid) for process in family)
 
-    def __exit__(self, *_: object) -> None:
-        """End it and its workers."""
+    def __exit__(self, kind: object = None, error: BaseException | None = None, trace: object = None) -> None:
+        """End it and its workers. An error is given the end of its log."""
+        if error is not None:
+            error.add_note(self._log_tail())
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
