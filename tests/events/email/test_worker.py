@@ -131,6 +131,16 @@ async def test_a_mailbox_over_its_daily_email_limit_does_not_delay_others(bank):
     assert [each.recipient for each in carrier.carried[3:]] == ["anna@b.example"]
 
 
+async def test_an_email_that_a_person_waits_for_is_sent_before_earlier_notifications(bank):
+    for nth in range(10):
+        to = f"u{nth}@b.example"
+        await outbox.queue_email(bank.pool, bank.vault, to, notice=NOTICE, now=NOW, is_awaited=False)
+    await outbox.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=NOW + timedelta(seconds=9))
+    carrier = Carrier()
+    assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=9))(bank) == 10
+    assert "anna@b.example" in {each.recipient for each in carrier.carried}
+
+
 async def test_a_retried_email_counts_once_toward_the_mailbox_limit(bank, queued_email):
     with_limits(bank, {"emails.recipient": 1})
     carrier = Carrier()

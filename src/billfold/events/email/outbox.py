@@ -28,8 +28,10 @@ ATTEMPTS_MAX = 8
 _BATCH_SIZE = 10
 
 _WRITE = """
-INSERT INTO outbound_email (email_id, sealed, created_at, due_at) VALUES ($1, $2, $3, $3)
+INSERT INTO outbound_email (email_id, sealed, created_at, due_at) VALUES ($1, $2, $3, $4)
 """
+_AHEAD = timedelta(hours=1)
+"""How much earlier a link or a code, for which a person waits, is due than notifications, which may be thousands."""
 # The next attempt is scheduled before this one, so that another worker repeats it after a crash.
 _CLAIM = """
 UPDATE outbound_email l
@@ -58,13 +60,13 @@ UPDATE outbound_email SET sent_at = $2, sealed = NULL WHERE email_id = $1
 
 
 async def queue_email(
-    conn: Connection | Pool, vault: Vault, email: str, notice: EmailContent, *, now: datetime
+    conn: Connection | Pool, vault: Vault, email: str, notice: EmailContent, *, now: datetime, is_awaited: bool = True
 ) -> None:
-    """Queue an e-mail to an address."""
+    """Queue an e-mail to an address, ahead of others if a person waits for it."""
     email_id = ids.new()
     subject = " ".join(notice.subject.split())  # a name in it may have line ends
     sealed = _sealed(vault, email_id, email, subject=subject, text=notice.text)
-    await conn.execute(_WRITE, email_id, sealed, now)
+    await conn.execute(_WRITE, email_id, sealed, now, now - _AHEAD if is_awaited else now)
 
 
 def mailbox_of(vault: Vault, email: str) -> UUID:

@@ -214,7 +214,7 @@ async def notify(
         if each.user_id == except_user_id:
             continue
         notice = _compose_email(each, title, description)
-        await outbox.queue_email(conn, vault, each.email, notice=notice, now=now)
+        await outbox.queue_email(conn, vault, each.email, notice=notice, now=now, is_awaited=False)
     return len(recipients)
 
 
