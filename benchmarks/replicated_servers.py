@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.server import free_port
+from benchmarks.server import free_ports
 from billfold.platform.database.connection import connect
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError, ServerUser
 
@@ -36,7 +36,8 @@ class ReplicatedServers:
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
         self._folder = folder
         self._settings = _SETTINGS if durable else _SETTINGS + _FAST
-        self.ports = {name: free_port() for name in (_PRIMARY, _REPLICA)}
+        names = (_PRIMARY, _REPLICA)
+        self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         self.owner = ServerUser.of(folder / "none", lambda _: None)
         self.owner.allow_traversal(folder / _PRIMARY)
 

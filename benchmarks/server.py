@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Mapping
+from contextlib import ExitStack
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from time import sleep
@@ -36,7 +37,7 @@ class Server:
     start_seconds = 60.0
 
     def __init__(self, location: Location, *, workers: int = 1, command: str = "run-https") -> None:
-        self.port = free_port()
+        self.port, self._http_port = free_ports(2)
         self.ca = location.state_dir / "tls" / "ca.pem"
         self._command = command
         self._log = location.state_dir / f"{command}-{self.port}.log"
@@ -96,7 +97,7 @@ class Server:
             self._place.settings(),
             self._place.dsn,
             port=self.port,
-            http_port=free_port(),
+            http_port=self._http_port,
             workers=self._workers,
             log_level=self.log_level,
         )
@@ -140,7 +141,7 @@ class SandboxServer(Server):
 
     @override
     def _environment(self) -> dict[str, str]:
-        own = {"state_dir": self.folder, "port": self.port, "http_port": free_port()}
+        own = {"state_dir": self.folder, "port": self.port, "http_port": self._http_port}
         return _clean(os.environ) | {variable_name(name): str(value) for name, value in own.items()}
 
     @override
@@ -148,12 +149,13 @@ class SandboxServer(Server):
         return "The bank is open" in self._log.read_text(errors="replace")
 
 
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nothing listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_ports(count: int) -> list[int]:
+    """Return different ports of 127.0.0.1 that nothing listens at."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
 
 
 def _clean(environ: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.fixtures.cli import fetch
 from tests.support.databases import as_application
+from tests.support.sandbox_process import free_ports
 
 from billfold.platform.clock import wall_now
 from billfold.wiring.cli.app import run
@@ -44,12 +44,6 @@ class Custodian:
         return None
 """
 START_SECONDS = 90
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def write_certificate(folder, *names, valid=timedelta(days=30)):
@@ -75,13 +69,15 @@ def environment(billfold, database_dsn, tmp_path):
     """The settings of a production bank in a migrated database, every secret in a file."""
     (tmp_path / "adapters").mkdir()
     (tmp_path / "adapters" / "acme_custody.py").write_text(ADAPTER)
+    port, http_port, management_port = map(str, free_ports(3))
     environ = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(tmp_path / "adapters"),
         "BILLFOLD_ENVIRONMENT": "production",
         "BILLFOLD_STATE_DIR": str(tmp_path / "state"),
-        "BILLFOLD_PORT": free_port(),
-        "BILLFOLD_HTTP_PORT": free_port(),
+        "BILLFOLD_PORT": port,
+        "BILLFOLD_HTTP_PORT": http_port,
+        "BILLFOLD_MANAGEMENT_PORT": management_port,
         "BILLFOLD_DOMAIN": "bank.example",
         "BILLFOLD_BANK_NAME": "First Bank of Bills",
         "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
@@ -161,7 +157,7 @@ def readiness(environment):
 
 
 def test_a_production_bank_reads_secrets_from_files_and_drains_before_stopping(billfold, environment):
-    environment |= {"BILLFOLD_MANAGEMENT_PORT": free_port(), "BILLFOLD_DRAIN_SECONDS": "3"}
+    environment |= {"BILLFOLD_DRAIN_SECONDS": "3"}
     with subprocess.Popen([sys.executable, "-m", "billfold", "serve"], env=environment) as server:
         try:
             metadata = when_up(environment, server)
