@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from moto import mock_aws
 
 from billfold.data_keys import kms as kms_module
+from billfold.data_keys import vault_transit
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import (
     PAUSE_SECONDS,
@@ -108,7 +109,8 @@ def silent_port():
 
 @pytest.mark.parametrize("kind", ["vault", "kms"])
 async def test_a_master_key_server_that_hangs_delays_one_caller_at_a_time(silent_port, kind, monkeypatch):
-    monkeypatch.setattr(kms_module, "TIMEOUT_SECONDS", 0.5)
+    for module in (kms_module, vault_transit):
+        monkeypatch.setattr(module, "TIMEOUT_SECONDS", 0.5)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "none")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")

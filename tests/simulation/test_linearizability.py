@@ -14,7 +14,7 @@ from tools.linearizability.__main__ import run
 from tools.linearizability.checker import FOLDER, check, find_go
 
 SEED = os.environ.get("BILLFOLD_KILLS_SEED", "7")
-MINUTES = float(os.environ.get("BILLFOLD_KILLS_MINUTES", "0.15"))
+MINUTES = float(os.environ.get("BILLFOLD_KILLS_MINUTES", "0.1"))
 
 ONE, TWO, THREE = "transfer-1", "transfer-2", "transfer-3"
 

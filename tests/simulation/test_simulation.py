@@ -1,4 +1,4 @@
-"""A seeded history of a bank: thousands of steps in memory, the first 2,500 through Postgres as well."""
+"""A seeded history of a bank: thousands of steps in memory, the first 1,500 through Postgres as well."""
 
 import gc
 import os
@@ -53,7 +53,7 @@ from billfold.verify.runner import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
 STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "7500"))
-THROUGH_POSTGRES = 2_500
+THROUGH_POSTGRES = 1_500
 LOOK_EVERY = 2_500
 UNDO_EVERY = 3
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)

@@ -92,7 +92,7 @@ def perform(http, path, body=None):
     assert request.status_code == 202, request.text
     task = request.json()
     while task["status"] == "RUNNING":
-        time.sleep(0.6)  # within the rate limit, however long it takes
+        time.sleep(0.25)  # within the rate limit, however long it takes
         response = http.get(f"{BOX}/tasks/{task['id']}/")
         assert response.status_code in {200, 503, TOO_MANY}
         task = response.json() if response.is_success else task

@@ -32,14 +32,18 @@ async def chromium():
         await browser.close()
 
 
-async def violations(page, wide_theme="light", narrow_theme="dark"):
-    """Return which rules of axe a page breaks at a desk and on a phone; `wide` if a phone is too narrow for it."""
+async def violations(page, themes=_THEMES, *, contrast_of_both=True):
+    """Return which rules of axe a page breaks at a desk and on a phone; `wide` if a phone is too narrow for it.
+
+    To measure contrast takes most of the time, and colors hardly depend on the width.
+    """
     found = set()
     await page.evaluate(package_file("axe-core/axe.min.js").read_text())
-    for theme, width in ((wide_theme, WIDE), (narrow_theme, PHONE)):
+    for theme, width in zip(themes, (WIDE, PHONE), strict=True):
         await page.emulate_media(color_scheme=theme)
         await page.set_viewport_size({"width": width, "height": 800})
-        result = await page.evaluate("axe.run({resultTypes: ['violations'], preload: false})")
+        rules = "{}" if contrast_of_both or width == PHONE else "{'color-contrast': {enabled: false}}"
+        result = await page.evaluate(f"axe.run({{resultTypes: ['violations'], preload: false, rules: {rules}}})")
         look = f"{theme} {width}"
         found |= {(look, each["id"], node["html"]) for each in result["violations"] for node in each["nodes"]}
     if await page.evaluate("document.documentElement.scrollWidth") > PHONE:
@@ -106,8 +110,8 @@ class Gallery:
         """What was not yet opened on a phone."""
         self.faults: list[tuple[str, object]] = []
 
-    async def show(self, page, name):
-        """Try a page with axe, and take its pictures, unless that was done."""
+    async def show(self, page, name, *, is_walked=False):
+        """Try a page with axe, and take its pictures, unless that was done. Contrast of those walked to only once."""
         if name in self.shown:
             return
         self.shown.add(name)
@@ -115,7 +119,7 @@ class Gallery:
             await self._take_pictures(page, self.folder / name.replace(" ", "-"))
         # Themes differ in variables of the same style sheet: each page is tried with one of them at either width.
         themes = _THEMES if len(self.shown) % 2 else _THEMES[::-1]
-        self.faults += [(name, each) for each in await violations(page, *themes)]
+        self.faults += [(name, each) for each in await violations(page, themes, contrast_of_both=not is_walked)]
 
     async def _take_pictures(self, page, file):
         for look, size, theme in _LOOKS:
@@ -138,6 +142,7 @@ class Visitor:
         self.box, self.person, self.app = box, person, person and authenticator_of(person.totp_secret)
         self.main = page.locator("main")
         self.links: set[str] = set()
+        self._is_walking = False
         self.console: list[str] = []
         page.on("console", lambda each: self.console.append(each.text) if each.type in {"error", "warning"} else None)
         page.on("pageerror", lambda error: self.console.append(str(error)))
@@ -209,15 +214,16 @@ class Visitor:
             self._gallery.left.pop(self._gallery.find_left(self.path), None)
         self._gallery.faults += [(name, each) for each in (*shifts, *self.console)]
         self.console.clear()
-        await self._gallery.show(self.page, name)
+        await self._gallery.show(self.page, name, is_walked=self._is_walking)
         await self.page.emulate_media(color_scheme="light")
         await self.page.set_viewport_size(self._size)
 
     async def walk(self):
         """See on a phone each page that is left as far as links lead there."""
-        self._size = PHONE_WINDOW
+        self._size, self._is_walking = PHONE_WINDOW, True
         await self.page.set_viewport_size(PHONE_WINDOW)
         while found := {declared: path for path in self.links if (declared := self._gallery.find_left(path))}:
             for declared, path in found.items():
                 await self.go(path, " ".join(re.findall(r"[\w-]+(?!:)\b", declared.replace(":str}", ""))))
                 self._gallery.left.pop(declared, None)
+        self._is_walking = False

@@ -36,23 +36,25 @@ async def test_a_death_notice_is_listed_with_an_event_and_not_booked(sender):
     assert sum("ach_id" not in row[0] for row in kinds) == 1
 
 
-@pytest.mark.parametrize(
-    ("code", "head"),
-    [
-        *((code, header("CCD", 1)) for code in ("24", "29", "34", "39")),
-        ("24", header("ACK", 1)),
-        ("34", header("ATX", 1)),
-        ("24", header("CTX", 1)),
-        ("23", header("ENR", 1)),
-        ("22", header("PPD", 1)),
-        ("22", header("COR", 1)),
-        ("21", header("PPD", 1)),
-    ],
-)
-async def test_a_zero_amount_entry_is_listed_and_not_booked(sender, code, head):
-    lines = entry(code, sender.anna.account, 0, 1, addenda="1"), addenda("05", "RMR*IV*77**1510.00\\", 1)
-    report = await sender.arrive(*lines, head=head)
-    assert [each["outcome"] for each in report["lines"]] == ["LISTED"]
+ZERO = [
+    *((code, header("CCD", 1)) for code in ("24", "29", "34", "39")),
+    ("24", header("ACK", 1)),
+    ("34", header("ATX", 1)),
+    ("24", header("CTX", 1)),
+    ("23", header("ENR", 1)),
+    ("22", header("PPD", 1)),
+    ("22", header("COR", 1)),
+    ("21", header("PPD", 1)),
+]
+
+
+async def test_a_zero_amount_entry_is_listed_and_not_booked(sender):
+    for nth, (code, head) in enumerate(ZERO):
+        line = entry(code, sender.anna.account, 0, nth, addenda="1")
+        listed = batch(head, line, addenda("05", "RMR*IV*77**1510.00\\", nth))
+        await sender.put(f"{nth}.ach", raw_file(listed, sender.deposit(9000 + nth)))
+        assert [each["outcome"] for each in sender.report(f"{nth}.ach")["lines"]] == ["LISTED"], (code, head)
+    assert await sender.deposits() == [43_21] * len(ZERO)
     assert await sender.suspense() == []
     await sender.days()
 
@@ -178,13 +180,20 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
-async def test_an_odd_entry_does_not_affect_its_batch_and_its_return_is_sent(sender, name):
-    lines, outcome = ODD[name]
-    # Another deposit stands in the same batch.
-    report = await sender.arrive_in_one_batch(*lines(sender))
-    assert [each["outcome"] for each in report["lines"]] == [outcome]
-    assert report["stuck"] == []
+def numbered(lines, number):
+    """Give entries and their returns another trace number: what repeats an entry in everything is a duplicate."""
+    return [line[:-7] + f"{number:07}" if line[0] == "6" or line[1:3] in {"98", "99"} else line for line in lines]
+
+
+async def test_an_odd_entry_does_not_affect_its_batch_and_its_return_is_sent(sender):
+    for nth, (name, (lines, outcome)) in enumerate(ODD.items(), start=1):
+        # Another deposit stands in the same batch.
+        deposit = entry("22", sender.anna.account, 43_21, 9000 + nth)
+        await sender.put(f"{nth}.ach", raw_file(batch(header("CCD", 1), *numbered(lines(sender), nth), deposit)))
+        report = sender.report(f"{nth}.ach")
+        assert [each["outcome"] for each in report["lines"]] == [outcome], name
+        assert report["stuck"] == [], name
+        assert await sender.deposits() == [43_21] * nth, name
     await sender.days()
     assert await sender.status(sender.paid) in {("IN_TRANSIT", None), ("PROCESSED", None)}
 
@@ -258,9 +267,7 @@ async def test_an_account_number_with_grouped_digits_is_matched(sender, written)
 async def test_a_repeated_file_of_odd_entries_is_booked_once(sender):
     lines = []
     for number, (make, _) in enumerate(ODD.values(), start=1):
-        lines += [
-            line[:-7] + f"{number:07}" if line[0] == "6" or line[1:3] in {"98", "99"} else line for line in make(sender)
-        ]
+        lines += numbered(make(sender), number)
     deposit = sender.deposit()
     raw = raw_file(batch(header("CCD", 1), *lines), deposit)
     for name in ("odd.ach", "odd.ach", "again.ach"):

@@ -16,7 +16,7 @@ from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 
 BILL = "912797PT8"
-ROUNDS = 12
+ROUNDS = 6
 
 
 @pytest.fixture

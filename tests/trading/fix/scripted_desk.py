@@ -53,7 +53,7 @@ class ScriptedDealer:
 
 
 @asynccontextmanager
-async def scripted_desk(dsn, *, tls=None, names=("citadel",), **settings):
+async def scripted_desk(dsn, *, tls=None, names=("citadel",), logon_seconds=10, **settings):
     dealers = [ScriptedDealer() for _ in names]
     servers = [await asyncio.start_server(each.accept, "127.0.0.1", 0, ssl=tls) for each in dealers]
     ports = [each.sockets[0].getsockname()[1] for each in servers]
@@ -70,7 +70,7 @@ async def scripted_desk(dsn, *, tls=None, names=("citadel",), **settings):
             async def all_on():
                 return sum(each.is_on for each in await list_sessions(bank.pool)) == len(names)
 
-            await until(all_on)
+            await until(all_on, logon_seconds)
             yield desk, *dealers
     finally:
         for each in servers:

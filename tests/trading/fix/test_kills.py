@@ -17,7 +17,7 @@ from billfold.trading.overview import read_overview
 from billfold.trading.store import list_live_orders
 from billfold.trading.types import OrderStatus
 
-KILLS = 200
+KILLS = 120
 TRADES = "SELECT activity, cusip, units AS quantity, book_date::text FROM trade"
 
 

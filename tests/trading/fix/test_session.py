@@ -244,7 +244,7 @@ async def test_a_session_over_tls_is_on_only_with_a_dealer_whose_certificate_is_
     async with scripted_desk(bank_dsn, tls=tls, dealer_trusted_ca=files.authority) as (_, dealer):
         assert dealer.of_type("A")
     with pytest.raises(TimeoutError):
-        async with scripted_desk(bank_dsn, tls=tls):
+        async with scripted_desk(bank_dsn, tls=tls, logon_seconds=2):
             pytest.fail("it is not trusted")
 
 

@@ -58,7 +58,8 @@ class JsonRpcClient:
         import httpx  # noqa: PLC0415 - loads for a tenth of a second, and only a bank with chains needs it
 
         self._failure = httpx.HTTPError
-        self._client = httpx.AsyncClient(timeout=timeout, trust_env=False)
+        # To read the authorities of the web takes as long as ten calls, and plain http has none.
+        self._client = httpx.AsyncClient(timeout=timeout, trust_env=False, verify=url.startswith("https:"))
 
     async def call(self, method: str, *params: object) -> Any:  # noqa: ANN401 - depends on the method
         """Return the result. Raises NodeUnavailable, or NodeRefused with the node's error."""

@@ -240,6 +240,7 @@ def make_server(folder: Path | None, port: int = 0, wallet: str | None = None) -
     class Requests(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = _IDLE_SECONDS
+        disable_nagle_algorithm = True  # the body follows the head at once, not after 40 ms
 
         def do_POST(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)

@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"\{([^{}]+)\}")
 _DESK: Final = "/api/v1/sandbox/desk/"
 PATIENCE_SECONDS: Final = 60.0
 """Real time for what operators must see."""
-_POLL_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 0.25
 _DAYS_MAX, _SHOWN = 8, 1000
 
 
