@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import cli, console, startup
+from benchmarks import cli, console, startup, transfers
 from benchmarks.measurements import Result, figure
 from benchmarks.report import as_markdown
 from billfold.web.app import page_routes
@@ -45,11 +45,17 @@ def walked_routes(package):
         ),
     ],
 )
-def test_benchmark_figures_are_compared_with_their_baselines(name, compared, state_dir, capsys, monkeypatch):
+def test_benchmark_figures_are_compared_with_their_baselines(
+    name, compared, state_dir, shared_server, capsys, monkeypatch
+):
     monkeypatch.setattr(startup, "REST_SECONDS", 0.1)
     monkeypatch.setattr(startup, "_ADD", "pass")
+    monkeypatch.setattr(transfers, "COST_CONNECTIONS", (1, 16))
+    monkeypatch.setattr(transfers, "COST_REQUESTS_MIN", 20)
     monkeypatch.setattr(console, "LOADS", 1)
     monkeypatch.setattr(console, "page_routes", walked_routes)
+    if name != "startup":
+        monkeypatch.setattr(cli, "throwaway_server", shared_server)
     # The first run of processes that start, which only compiles them, comes before those that are counted.
     found = cli.run([name], scale=TINY, runs=0 if name == "startup" else 1, state_dir=state_dir)
     assert list(state_dir.iterdir()) == [], "it cleans up"

@@ -14,7 +14,7 @@ SEEDS = [
     for line in (ROOT / "simulation" / "seeds.txt").read_text().splitlines()
     if shlex.split(line, comments=True)
 ]
-SMALL = ("--commands", "20", "--years", "0.01")
+SMALL = ("--commands", "12", "--years", "0.005")
 GENEROUS = """
 from billfold.sandbox.rails.fedwire import SimulatedFedwire
 pay = SimulatedFedwire.pay
