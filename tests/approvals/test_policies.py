@@ -22,6 +22,7 @@ from tests.support.approvals import (
     wire,
     wire_counterparty,
 )
+from tests.support.cases import in_one_bank
 
 from billfold.approvals.execute_transfers import execute_request
 from billfold.approvals.policies import backtest
@@ -325,7 +326,7 @@ async def test_a_payment_back_to_another_customer_counts_and_is_decided_like_oth
     await not_paid(admin, back(made, payee, 60_00), by="payer")
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     ("when", "loc"),
     [
         ("payment.amount_cents", "rules.0.when"),

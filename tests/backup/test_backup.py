@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from tests.fixtures.cli import fetch
@@ -48,6 +50,13 @@ def running(state_dir):
 
 async def amounts(dsn):
     return [row["amount"] for row in await fetch(dsn, "SELECT amount FROM transfer ORDER BY amount DESC")]
+
+
+@pytest.fixture
+def tmp_path(memory_folder):
+    """A folder in memory: what copies databases again and again waits for a disk."""
+    with tempfile.TemporaryDirectory(dir=memory_folder) as name:
+        yield Path(name)
 
 
 @pytest.fixture

@@ -157,7 +157,15 @@ def test_openapi_generator_keeps_every_operation_and_schema_in_go_or_java(folder
         }
         plans.append(folder / f"{api}-{language}.json")
         plans[-1].write_text(json.dumps(plan))
-    words = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", "org.openapitools.codegen.OpenAPIGenerator", "batch", *map(str, plans)]
+    words = [
+        "java",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{jars}/*",
+        "org.openapitools.codegen.OpenAPIGenerator",
+        "batch",
+        *map(str, plans),
+    ]
     made = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
     said = made.stdout + made.stderr
     assert "Exception" not in re.sub(r"\w+Exception\.java", "", said), said[:4000]

@@ -79,10 +79,15 @@ def test_samples_copied_from_the_served_pages_run_as_they_stand(sandbox, monkeyp
                 printed = {name: run(without(command, code)) for name, code in copied.items()}
             assert printed.keys() == copied.keys()
             assert str(pocket.id) in str(printed["partner list_pockets"]), language
-        served = [(api, http.get(f"/docs/api/{api}/openapi.json").json()) for api in DOCUMENTS]
-        operations = [each for api, document in served for each in operations_of(api, document)]
-        reads = [each for each in operations if each.method == "GET" and not call_of(each).is_stream]
-        pages = {each.address: http.get(f"{each.address}.md").text for each in reads}
+        run_reads(http, command)
+
+
+def run_reads(http, command):
+    """Run samples of reads in a shell, one of sixteen of those whose pages say that this sandbox has what they need."""
+    served = [(api, http.get(f"/docs/api/{api}/openapi.json").json()) for api in DOCUMENTS]
+    operations = [each for api, document in served for each in operations_of(api, document)]
+    reads = [each for each in operations if each.method == "GET" and not call_of(each).is_stream]
+    pages = {each.address: http.get(f"{each.address}.md").text for each in reads}
     runs = {address: text for address, text in pages.items() if "This sandbox " not in text}
     assert len(runs) > READS_THAT_RUN_MIN
     for address in list(runs)[::SLICE]:
