@@ -5,6 +5,7 @@ from tests.support.world import PartnerClient, close_app, new_partner
 from tests.trading.fix.simulated_desk import simulated_desk
 
 from billfold.apis.partner_api import PartnerApi
+from billfold.sandbox.dealers import launch
 from billfold.sandbox.dealers.launch import DEALER_FOLDER
 from billfold.sandbox.routes.operations import open_sandbox, sandbox_operations
 
@@ -32,7 +33,10 @@ async def client(bank):
     await close_app(app)
 
 
-async def test_dealers_fill_half_of_a_cover_after_a_partial_fill_was_chosen_for_both(desk, client, new_holder):
+async def test_dealers_fill_half_of_a_cover_after_a_partial_fill_was_chosen_for_both(
+    desk, client, new_holder, monkeypatch
+):
+    monkeypatch.setattr(launch, "COVER_SECONDS", 2.0)  # the other half is awaited until then
     await (await new_holder()).deposit(250_000_00)
     for dealer in ("harbor", "northgate"):
         asked = await client.post(f"{BOX}/{dealer}/behavior/", {"behavior": "PARTIAL_FILL"})

@@ -4,6 +4,13 @@ import pytest
 from tests.trading.fix.scripted_desk import scripted_desk
 from tests.trading.fix.simulated_desk import until
 
+from billfold.trading.fix import link
+
+
+@pytest.fixture(autouse=True)
+def _sessions_come_back_soon(monkeypatch):
+    monkeypatch.setattr(link, "_RETRY_SECONDS", 0.1)
+
 
 @pytest.fixture
 def names():

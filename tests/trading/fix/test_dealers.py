@@ -12,6 +12,7 @@ from billfold.dual_control.decisions import confirm
 from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for
 from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.dealers import launch
 from billfold.sandbox.dealers.books import DEALERS, Behavior, pending_behavior
 from billfold.trading import worker
 from billfold.trading.commands import NewExecution
@@ -172,7 +173,8 @@ async def test_an_order_is_unknown_when_nobody_answers_and_known_again_after_the
     assert len(desk.dealers_executions()) == 1
 
 
-async def test_an_order_goes_to_people_when_no_session_is_on(desk, exposed):
+async def test_an_order_goes_to_people_when_no_session_is_on(desk, exposed, monkeypatch):
+    monkeypatch.setattr(launch, "COVER_SECONDS", 0.2)  # nobody answers until then
     await ClockStepper(desk.bank).set_to(et_instant(TUESDAY, 6))
     async with desk.routing(answer_seconds=0.2):
         order = await desk.reaches(await placed(desk), "SENT")
