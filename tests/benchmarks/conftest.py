@@ -49,7 +49,7 @@ class SharedServer(Database):
 
 @pytest.fixture(scope="module")
 def shared_server() -> Iterator[Callable[[Path], AbstractContextManager[Database]]]:
-    """What stands for the throwaway server of each benchmark: one for all."""
+    """Make the throwaway server of each benchmark: in truth there is one for all."""
     with _folder() as folder, throwaway_server(folder) as one:
         SharedServer.template = "migrated"
         asyncio.run(_migrate(one.empty_database(SharedServer.template)))

@@ -50,13 +50,6 @@ class Sender(Room):
         assert await self.deposits() == [43_21]
         return self.report(name)
 
-    async def arrive_in_one_batch(self, *lines):
-        """Like `arrive`, with everything in one batch."""
-        line = entry("22", self.anna.account, 43_21, 9000)
-        await self.put("odd.ach", raw_file(batch(header("CCD", 1), *lines, line)))
-        assert await self.deposits() == [43_21]
-        return self.report("odd.ach")
-
     async def sent_entries(self):
         """Return every entry of the transmitted files."""
         paths = sorted((self.folder / "sent").glob("*.ach"))
