@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 import asyncpg
+import pytest
 from structlog.testing import capture_logs
 
 from billfold.platform.database import shortage
@@ -55,19 +56,21 @@ async def short(dsn, table, *, calls, sqlstate="53100"):
     await owner.close()
 
 
-async def test_every_route_answers_503_while_the_database_lacks_resources(bank_dsn, send, monkeypatch):
+@pytest.mark.parametrize(
+    ("route", "sqlstate"), [*((each, "53100") for each in ROUTES), *((ROUTES[1], each) for each in SQLSTATES)]
+)
+async def test_every_route_answers_503_while_the_database_lacks_resources(bank_dsn, send, monkeypatch, route, sqlstate):
+    table, *where = route
     monkeypatch.setattr(shortage, "PATIENCE_SECONDS", -1)
-    for route, sqlstate in [*((each, "53100") for each in ROUTES), *((ROUTES[1], each) for each in SQLSTATES)]:
-        table, *where = route
-        async with short(bank_dsn, table, calls=1_000_000, sqlstate=sqlstate):
-            with capture_logs() as lines:
-                answer = await send(*where)
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), (route, sqlstate, answer.text)
-        assert "Temporarily" in answer.text or answer.json()["code"] == "unavailable", (route, sqlstate)
-        assert {(each["event"], each["log_level"], "exc_info" in each) for each in lines} == {
-            ("database_unavailable", "warning", False)
-        }, (route, sqlstate)
-        assert len(lines) <= 2, (route, sqlstate)
+    async with short(bank_dsn, table, calls=1_000_000, sqlstate=sqlstate):
+        with capture_logs() as lines:
+            answer = await send(*where)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), answer.text
+    assert "Temporarily" in answer.text or answer.json()["code"] == "unavailable"
+    assert {(each["event"], each["log_level"], "exc_info" in each) for each in lines} == {
+        ("database_unavailable", "warning", False)
+    }
+    assert len(lines) <= 2
 
 
 async def test_transient_database_errors_are_retried(bank_dsn, send):

@@ -64,11 +64,11 @@ def test_samples_copied_from_the_served_pages_run_as_they_stand(sandbox, monkeyp
     with local_client(home.partner_url, home.ca_file) as http:
         whole = copy_sample(http, "curl", "partner", "list_pockets")
         assert str(pocket.id) in run_shell(whole)
-        # It begins with a command that takes a second and says the same to all.
+        # Each begins with a command that takes a second.
         command, _ = whole.split("\n", 1)
-        for name, value in exported(command).items():
-            monkeypatch.setenv(name, value)
         for language in ("curl", "Python", "TypeScript"):
+            for name, value in exported(command).items():  # an assertion is good once
+                monkeypatch.setenv(name, value)
             copied = {f"{api} {name}": copy_sample(http, language, api, name) for api, name in SAMPLES}
             needed = {line for code in copied.values() for line in code.splitlines() if "First, in the shell: " in line}
             assert {line.partition("shell: ")[2] for line in needed} <= {command}
