@@ -23,7 +23,7 @@ from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.embedded import THROWAWAY_SETTINGS
 from billfold.platform.database.pool import APP_ROLE, create_pool
 
-PATIENCE, SLACK = 4.5, 6.0
+PATIENCE, SLACK = 6.0, 6.0
 CLIENTS = 8
 
 
