@@ -1,5 +1,6 @@
 """Requests that move money are previewed, and carried out as shown or not at all."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
@@ -35,6 +36,14 @@ def confirming(preview):
     return {"preview-id": preview["preview_id"]}
 
 
+async def used(world, path, body, preview, method="POST", **options):
+    """Check that a preview is not carried out again under another key, however its id is spelled."""
+    text = preview["preview_id"]
+    for spelled in (text, f"{text[:8]}****{text[8:]}"):
+        refusal = {"status": 409, "code": "preview-used", "headers": {"preview-id": spelled}}
+        await world.refused(method, path, body, **refusal, **options)
+
+
 async def left_in(world, pocket):
     portfolio = (await world.get(f"/api/v2/pockets/{pocket.id}/"))["portfolio"]
     return {name: portfolio[name] for name in LEFT}
@@ -55,6 +64,7 @@ async def test_a_transfer_does_what_its_preview_showed_under_the_same_key(world)
     assert await left_in(world, pocket) == own["remaining"]
     again = await world.post(PATH, body, key=key, headers=confirming(shown))
     assert again == made
+    await used(world, PATH, body, shown)
     assert await left_in(world, pocket) == own["remaining"]
 
 
@@ -75,11 +85,13 @@ async def test_every_operation_that_moves_money_shows_what_it_then_does(partner_
         answer = await world.send("POST", path, body, headers=confirming(shown))
         assert answer.is_success, answer.text
         made[path] = answer.json()["id"]
+        await used(world, path, body, shown)
         assert await left_in(world, pocket) == shown["pockets"][0]["remaining"]
     wire_id, _, hold_id = made.values()
     for path in (f"/api/v1/wires/{wire_id}/cancel/", f"/api/v2/pockets/{pocket.id}/holds/{hold_id}/release/"):
         shown = await previewed(world, path)
         await world.ask("POST", path, b"{}", status=200, headers=confirming(shown))
+        await used(world, path, b"{}", shown)
         assert shown["rejection_reason"] is None
         if shown["pockets"]:
             assert await left_in(world, pocket) == shown["pockets"][0]["remaining"]
@@ -94,6 +106,7 @@ async def test_reversals_and_the_close_of_a_pocket_do_what_their_previews_showed
     assert {each["pocket_id"] for each in shown["pockets"]} == {pocket.id, other.id}
     back = await world.post(path, body, headers=confirming(shown))
     assert back["reverses_id"] == made["id"]
+    await used(world, path, body, shown)
     close = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
     full, empty = (f"/api/v2/customers/{pocket.customer}/pockets/{each.id}/" for each in (pocket, other))
     refusal = {"status": 422, "code": "pocket-not-empty", "headers": PREVIEW}
@@ -105,6 +118,7 @@ async def test_reversals_and_the_close_of_a_pocket_do_what_their_previews_showed
     assert [each["direction"] for each in paid[other.id] if each["type"] == "GENERIC"] == ["DEBIT"]
     assert [each["direction"] for each in paid[pocket.id]] == ["CREDIT"]
     assert (await world.patch(empty, close, headers=confirming(shown)))["status"] == "CLOSED"
+    await used(world, empty, close, shown, method="PATCH")
 
 
 async def test_accepting_a_reversal_shows_the_payee_its_own_pocket_and_does_no_more(world, other_partner):
@@ -123,10 +137,12 @@ async def test_accepting_a_reversal_shows_the_payee_its_own_pocket_and_does_no_m
     await other_partner.post(PATH, reallocation(target, there, 700_00))
     refusal = {"status": 409, "code": "preview-outdated", "headers": confirming(early)}
     await other_partner.refused("POST", path, b"{}", **refusal)
+    await used(other_partner, path, b"{}", early)
     short = await previewed(other_partner, path)
     assert (short["rejection_reason"], short["pockets"][0]["transactions"]) == ("INSUFFICIENT_FUNDS", [])
     await other_partner.post(PATH, reallocation(there, target, 200_00))
     await other_partner.refused("POST", path, b"{}", **refusal | {"headers": confirming(short)})
+    await used(other_partner, path, b"{}", short)
     shown = await previewed(other_partner, path)
     back = await other_partner.post(path, b"{}", key=(key := uuid4()), headers=confirming(shown))
     assert (back["status"], back["reverses_id"]) == ("COMPLETED", made)
@@ -134,6 +150,23 @@ async def test_accepting_a_reversal_shows_the_payee_its_own_pocket_and_does_no_m
     assert await other_partner.post(path, b"{}", key=key, headers=confirming(shown)) == back
     gone = {"status": 409, "code": "reversal-not-open", "headers": PREVIEW}
     await other_partner.refused("POST", path, b"{}", **gone)
+
+
+async def test_a_preview_is_carried_out_once_by_requests_that_come_together(world):
+    pocket = await world.funded(10_000_00)
+    body = reallocation(pocket, await world.pocket(pocket.customer), 10_00)
+    before = (await world.counts())["transfer"]
+    for keys, others in ([uuid4() for _ in range(6)], {"preview-used"}), ([uuid4()] * 6, {"idempotency-in-progress"}):
+        headers = confirming(await previewed(world, PATH, body))
+        sent = (world.send("POST", PATH, body, key=key, headers=headers) for key in keys)
+        answers = await asyncio.gather(*sent)
+        made = {answer.json()["id"] for answer in answers if answer.is_success}
+        assert len(made) == 1
+        assert {answer.json()["code"] for answer in answers if not answer.is_success} <= others
+        for key, answer in zip(keys, answers, strict=True):
+            again = await world.send("POST", PATH, body, key=key, headers=headers)
+            assert again.is_success or (again.status_code, again.json()) == (answer.status_code, answer.json())
+    assert (await world.counts())["transfer"] == before + 2
 
 
 async def test_a_preview_that_does_not_hold_any_more_moves_nothing(world, monkeypatch):

@@ -1,6 +1,5 @@
 """Previews of requests: their effect on the caller's Pockets, and of limits on what a card has spent today."""
 
-from collections import Counter
 from datetime import date, datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -18,10 +17,10 @@ from billfold.approvals.transfer_preview import (
 from billfold.http.schemas import Amount, WallTime, one_of, usd
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.postings import TradeEntry, TransactionEntry
+from billfold.ledger.dry_run import DryRun
 from billfold.ledger.preview import Previewed
 from billfold.ledger.types import Direction, TransactionType
-from billfold.payments.cards.authorizations.commands import AuthorizationStatus, SetCardLimits
-from billfold.payments.cards.authorizations.store import list_of_day
+from billfold.payments.cards.authorizations.commands import SetCardLimits
 from billfold.platform.dates import et_date
 
 
@@ -101,18 +100,12 @@ async def render_money_preview(bank: Bank, found: Previewed, preview_id: str, va
         time_priced=run.now,
         rejection_reason=None if run.rows_of(TransactionEntry) else run.outcome.get("reason"),
         pockets=[await _pocket(bank, found, each) for each in pocket_ids],
-        card=await _card(bank, found.command, run.now) if isinstance(found.command, SetCardLimits) else None,
+        card=_card(found.command, run) if isinstance(found.command, SetCardLimits) else None,
     )
 
 
-async def _card(bank: Bank, command: SetCardLimits, now: datetime) -> PreviewedCard:
-    """Return the limits of a card as they would be. Raised later on the same day, an authorization meets them again."""
-    rows = await list_of_day(bank.pool, command.customers[0], command.card_id, et_date(now))
-    spent = Counter[str | None]()
-    for row in rows:
-        spent.update({None: row.spent_that_day, row.category_code: row.spent_that_day})
-    limits: list[tuple[str | None, int | None]] = [(None, command.daily), *command.categories.items()]
-    known = {category: cents for category, cents in limits if cents is not None}
+def _card(command: SetCardLimits, run: DryRun) -> PreviewedCard:
+    spent, over = command.meets(run.book, run.now)
     return PreviewedCard(
         card_id=command.card_id,
         limits=[
@@ -122,15 +115,13 @@ async def _card(bank: Bank, command: SetCardLimits, now: datetime) -> PreviewedC
                 spent=usd(spent[category]),
                 remaining=usd(max(0, cents - spent[category])),
             )
-            for category, cents in known.items()
+            for category, cents in command.limits.items()
         ],
         over_limit=[
             PreviewedAuthorization(
                 authorization_id=row.authorization_id, category=row.category_code, amount=usd(row.remaining)
             )
-            for row in rows
-            if row.status == AuthorizationStatus.PENDING
-            and any(spent[each] > known[each] for each in (None, row.category_code) if each in known)
+            for row in over
         ],
     )
 

@@ -100,7 +100,7 @@ def _list_of(items: Document) -> Document:
 
 _HAS_PREVIEW = (
     "\n\nWith the header `Prefer: preview` it shows what it would do, and does nothing. With `Preview-Id` it does what "
-    "that preview showed within the last minute, or is refused."
+    "that preview showed within the last minute, once, or is refused."
 )
 _FILE: Document = {
     "required": True,
@@ -324,7 +324,7 @@ def _refusals(operation: Operation, access: Access) -> Document:
     if operation.path_names:
         codes.add("not-found")
     if operation.previews:
-        codes.add("preview-outdated")
+        codes |= {"preview-outdated", "preview-used"}
     by_status: dict[int, list[str]] = {}
     for code in sorted(codes):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)

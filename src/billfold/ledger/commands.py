@@ -35,6 +35,7 @@ class Reference(StrEnum):
     ACH_ENTRY = "ach_entry"
     CARD = "card"
     CARD_AUTHORIZATION = "card_authorization"
+    CARD_DAY = "card_day"
     CARD_DISPUTE = "card_dispute"
     COUNTERPARTY = "counterparty"
     CUSTOMER_PROFILE = "customer_profile"
@@ -144,7 +145,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         book = book_of(books, self.customers[0]) if self.expected is not None else None
         before = {} if book is None else book.draft.lengths()
         outcome = type(self).rule(books, self, ctx)
-        if book is not None and effect_of(book.draft, before, outcome, self.bound(book)) != self.expected:
+        if book is not None and effect_of(book.draft, before, outcome, self.bound(book, ctx.now)) != self.expected:
             raise Refused(
                 "preview-outdated", "The preview is older than a minute, or the request would now do something else."
             )
@@ -153,8 +154,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
             attach_note(book_of(books, self.customers[0]), kind, UUID(outcome[name]), note=self.attached, ctx=ctx)
         return outcome
 
-    def bound(self, book: Book) -> tuple[str, ...]:  # noqa: ARG002 - of those that bind nothing
-        """Return what must not change after a preview, besides the effect on the books of the first customer."""
+    def bound(self, book: Book, now: datetime) -> tuple[str, ...]:  # noqa: ARG002 - of those that bind nothing
+        """Return what must be as in a preview, besides the effect on the book of the first customer."""
         return ()
 
     def decided(self, outcome: Outcome) -> Sequence[tuple["Command", Outcome]]:

@@ -21,7 +21,7 @@ class Previewed(Exception):
     def __init__(self, command: Command, run: DryRun) -> None:
         super().__init__(type(command).__name__)
         self.command, self.run = command, run
-        self.effect = effect_of(run.book.draft, run.lengths[0], run.outcome, command.bound(run.book))
+        self.effect = effect_of(run.book.draft, run.lengths[0], run.outcome, command.bound(run.book, run.now))
 
 
 class _StandIn(Engine):

@@ -90,6 +90,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.ACH_ENTRY: ach_store.load_references,
         Reference.CARD: card_store.load_references,
         Reference.CARD_AUTHORIZATION: authorization_store.load_references,
+        Reference.CARD_DAY: authorization_store.load_days,
         Reference.CARD_DISPUTE: dispute_store.load_references,
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.CUSTOMER_PROFILE: customer_store.find_profiles,

@@ -91,7 +91,7 @@ class Payment(Command, frozen=True, kw_only=True):
         return self.reference_kinds if self.hold_id is None else (*self.reference_kinds, Reference.HOLD)
 
     @override
-    def bound(self, book: Book) -> tuple[str, ...]:
+    def bound(self, book: Book, now: datetime) -> tuple[str, ...]:
         """Return the fingerprint of the payee: whether and where it may be paid."""
         proofs = (getattr(book.referenced.get(each), "proof", None) for each in self.references)
         return tuple(each for each in proofs if each is not None)

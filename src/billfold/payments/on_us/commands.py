@@ -131,9 +131,9 @@ class TransferOnUs(Payment, frozen=True, kw_only=True):
     accepted: bool = False
 
     @override
-    def bound(self, book: Book) -> tuple[str, ...]:
+    def bound(self, book: Book, now: datetime) -> tuple[str, ...]:
         """Return also the Pocket that is paid: a payee may move its network address to another."""
-        return (*super().bound(book), str(self.to_pocket_id))
+        return (*super().bound(book, now), str(self.to_pocket_id))
 
     @property
     @override

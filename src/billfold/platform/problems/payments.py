@@ -72,6 +72,14 @@ TRANSFERS = (
         remedy="Preview the request again under a new idempotency key, or send it without `Preview-Id`.",
     ),
     Problem(
+        "preview-used",
+        409,
+        "The preview was used",
+        meaning="A request with another idempotency key has named it, and a preview is carried out once. This request "
+        "did nothing.",
+        remedy="Repeat the first request under its own key for its response. Preview again to do it once more.",
+    ),
+    Problem(
         "hold-not-active",
         409,
         "The hold keeps nothing any more",

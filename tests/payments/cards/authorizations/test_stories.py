@@ -123,12 +123,34 @@ async def check_previewed(desk, limits):
     assert rows == [(None, 100_00, 20_00), ("7011", 50_00, 0)]
     assert [each["amount"]["value"] for each in shown["card"]["over_limit"]] == [50_00]
     assert (await desk.get(limits))["daily"] == 100_00
+    return {"headers": {"preview-id": shown["preview_id"]}}
+
+
+async def check_bound(cardholder, limits):
+    """Check that limits are set as they were shown to meet what is spent, or not at all: before there are any, too."""
+    desk, lower = cardholder.desk, {"daily": 500_00, "categories": {"5411": 10_00}}
+    outdated = {"status": 409, "code": "preview-outdated"}
+    cafe = {"name": "Cafe", "category_code": "5814"}
+    shown, held = (await desk.ask("PUT", limits, lower, status=200, headers={"prefer": "preview"})).json(), []
+    for change in ("held", "reversed"):
+        headers = {"preview-id": shown["preview_id"]}
+        if change == "held":
+            held.append(await cardholder.held(1_00, merchant=cafe))
+        else:
+            await cardholder.simulate("reversal", network_reference=held[0], amount_usdc=1_00)
+        await desk.refused("PUT", limits, lower, **outdated, headers=headers)
+        shown = (await desk.ask("PUT", limits, lower, status=200, headers={"prefer": "preview"})).json()
+    assert [each["spent"]["value"] for each in shown["card"]["limits"]] == [0, 0]
+    headers = {"preview-id": shown["preview_id"]}
+    assert (await desk.ask("PUT", limits, lower, status=200, headers=headers)).json()["daily"] == 500_00
+    await desk.refused("PUT", limits, lower, status=409, code="preview-used", headers=headers)
 
 
 async def test_card_spending_over_a_daily_or_category_limit_is_declined(cardholder):
     desk = cardholder.desk
     limits = f"{cardholder.account}/cards/{cardholder.card}/limits/"
     assert (await desk.get(limits))["daily"] is None
+    await check_bound(cardholder, limits)
     await desk.ask("PUT", limits, {"daily": 100_00, "categories": {"7011": 60_00, "5812": 0}}, status=200)
     for wrong in ({}, {"daily": -1}, {"daily": 1.5}, {"daily": 1, "categories": {"x": 1}}, {"daily": 1, "per": 2}):
         await desk.ask("PUT", limits, wrong, status=422)

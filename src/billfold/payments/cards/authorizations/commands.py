@@ -1,14 +1,18 @@
 """Commands about card money. All reference the card, and the authorization or purchase concerned."""
 
+from collections import Counter
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Final
 from uuid import UUID, uuid5
 
 import msgspec
+from typing_extensions import override
 
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.platform.database.rows import Row
+from billfold.platform.dates import et_date
 
 EXPIRY_JOB: Final = "card.hold_expiry"
 """Releases a hold that was not cleared; its object is the authorization."""
@@ -232,6 +236,11 @@ def spending_id_of(card_id: UUID) -> UUID:
     return uuid5(card_id, "limits")
 
 
+def day_id_of(card_id: UUID) -> UUID:
+    """Return the id under which rules find the authorizations of the day on which a card was last used."""
+    return uuid5(card_id, "day")
+
+
 _SEEN: tuple[Reference, ...] = (Reference.CARD_AUTHORIZATION,)
 
 
@@ -350,10 +359,39 @@ class Represent(CardRecord, frozen=True, kw_only=True):
 class SetCardLimits(Command, frozen=True, kw_only=True):
     """Set the daily limits of a card, in cents: in total (None: no limit), and by merchant category."""
 
-    reference_kinds = _SEEN
+    reference_kinds = (*_SEEN, Reference.CARD_DAY)
     audit = AuditedAction("card", "limited", fields=("daily", "categories"))
     needs_identifiers = False
 
     card_id: UUID
     daily: int | None
     categories: dict[str, int]
+
+    @property
+    def limits(self) -> dict[str | None, int]:
+        """The limits by merchant category; None: in total."""
+        total: dict[str | None, int] = {} if self.daily is None else {None: self.daily}
+        return total | self.categories
+
+    def meets(self, book: Book, now: datetime) -> tuple[dict[str | None, int], list[AuthorizationRow]]:
+        """Return what is spent of each limit today, and the open authorizations that are over one."""
+        known = (*book.referenced.get(day_id_of(self.card_id), ()), *book.referenced.values())
+        rows = {
+            row.authorization_id: row  # the last is as the commands before this one left it
+            for row in known
+            if isinstance(row, AuthorizationRow) and (row.card_id, row.authorized_on) == (self.card_id, et_date(now))
+        }.values()
+        limits, spent = self.limits, Counter[str | None]()
+        for row in rows:
+            spent.update({None: row.spent_that_day, row.category_code: row.spent_that_day})
+        exceeded = {category for category, cents in limits.items() if spent[category] > cents}
+        held = (row for row in rows if row.status == AuthorizationStatus.PENDING)
+        over = [row for row in held if not exceeded.isdisjoint((None, row.category_code))]
+        over.sort(key=lambda row: (row.created_at, row.authorization_id))
+        return {each: spent[each] for each in limits}, over
+
+    @override
+    def bound(self, book: Book, now: datetime) -> tuple[str, ...]:
+        """Return what a preview shows of today."""
+        spent, over = self.meets(book, now)
+        return str(spent), *(f"{row.authorization_id} {row.remaining}" for row in over)

@@ -1,7 +1,6 @@
 """Queries of authorizations, card payments, and card spending."""
 
 from collections.abc import Sequence
-from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -49,8 +48,10 @@ SELECT ARRAY(SELECT found FROM cards), ARRAY(SELECT found FROM authorizations), 
 """
 _TO_REVERSE = f"""{_late.select} WHERE customer_id = $1
    AND message_id IN (SELECT object_id FROM scheduled_job WHERE kind = $2)"""
-_OF_DAY = f"""
-{_authorizations.select} WHERE customer_id = $1 AND card_id = $2 AND authorized_on = $3 ORDER BY created_at
+_OF_LAST_DAY = f"""
+{_authorizations.select} a WHERE customer_id = ANY($1) AND card_id = ANY($2)
+   AND authorized_on = (SELECT max(authorized_on) FROM card_authorization m
+                         WHERE m.customer_id = a.customer_id AND m.card_id = a.card_id)
 """
 get_authorization = _authorizations.get
 get_payment = _payments.get
@@ -72,9 +73,14 @@ async def find_payment_authorization(
     return None if authorization_id is None else await _authorizations.find(conn, customer_id, authorization_id)
 
 
-async def list_of_day(conn: Db, customer_id: UUID, card_id: UUID, day: date) -> list[commands.AuthorizationRow]:
-    """Return the authorizations that the limits of a card count on a day, oldest first."""
-    return await _authorizations.all(conn, _OF_DAY, customer_id, card_id, day)
+async def load_days(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, list[commands.AuthorizationRow]]]:
+    """Return the authorizations of the last day of each of these customers' cards among the ids."""
+    days: dict[tuple[UUID, UUID], list[commands.AuthorizationRow]] = {}
+    for row in await _authorizations.all(conn, _OF_LAST_DAY, list(customer_ids), list(ids)):
+        days.setdefault((row.customer_id, commands.day_id_of(row.card_id)), []).append(row)
+    return [(*place, rows) for place, rows in days.items()]
 
 
 async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
