@@ -5,6 +5,7 @@ DONE = {
     "agreements-accepted": "The agreements are accepted.",
     "application-registered": "The application is registered.",
     "application-revoked": "The application is revoked.",
+    "document-added": "The document is added. The bank sees it with the dispute.",
     "card-disputed": "The payment is disputed. This page shows how the dispute goes.",
     "change-proposed": "It is proposed. Nothing changes until another member approves it.",
     "confirmed": "Your identity is confirmed. Repeat the action.",

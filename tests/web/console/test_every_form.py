@@ -72,6 +72,7 @@ TRIED_ELSEWHERE = {
     "/companies/{customer_id:str}/transactions/{transaction_id:str}/undo": "test_undo.py",
     "/companies/{customer_id:str}/transactions/{transaction_id:str}/dispute": "test_disputes.py",
     "/companies/{customer_id:str}/transactions/{transaction_id:str}/dispute/{dispute_id:str}/withdraw": "the same",
+    "/companies/{customer_id:str}/transactions/{transaction_id:str}/dispute/{dispute_id:str}/documents": "the same",
     "/companies/{customer_id:str}/transfer-requests/{request_id:str}/cancel": "test_moving_money.py",
     "/companies/{customer_id:str}/transfer-requests/{request_id:str}/schedule": "test_move_money.py",
     "/companies/{customer_id:str}/reports/new": "test_reports.py",

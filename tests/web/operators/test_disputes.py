@@ -9,8 +9,8 @@ ALL = "/bank/disputes"
 DECISION = {"decision": "PROVISIONALLY_CREDITED", "reason": "Holder credible"}
 
 
-async def sent_with_file(browser, path, form, content=PICTURE):
-    files = {"file": ("receipt.png", content, "image/png")} if content else {"file": ("", b"", "")}
+async def sent_with_file(browser, path, form, content=PICTURE, name="receipt.png"):
+    files = {"file": (name, content, "image/png")} if content else {"file": ("", b"", "")}
     browser.page = await browser.http.post(path, data=form, files=files, headers={"origin": ORIGIN})
     return browser.page
 
@@ -44,11 +44,34 @@ async def opened(ada, viewer, page):
     assert all(each in ada.text for each in ("Dispute of $60.00", "receipt.png", "Dispute the rest"))
 
 
+async def documented(ada, viewer, page, one):
+    """Add a document to an open dispute on the page of its payment, once, after what is refused."""
+    path = f"{page}/dispute/{one}/documents"
+    form = {"csrf": viewer.csrf, "form_key": "a"}
+    assert (await sent_with_file(viewer, path, form)).status_code == 403
+    for content, words in ((b"", "choose one first"), (b"no picture", "does not begin like")):
+        assert words in (await sent_with_file(ada, path, await form_of(ada, page), content=content)).text
+    assert (await sent_with_file(ada, path.replace(one, UNKNOWN), await form_of(ada, page))).status_code == 404
+    form = await form_of(ada, page)
+    answers = [await sent_with_file(ada, path, form, name="letter.png") for _ in range(2)]
+    assert [each.status_code for each in answers] == [303, 303]
+    await ada.go(page)
+    assert (ada.text.count("letter.png"), "receipt.png" in ada.text) == (1, True)
+
+
+async def withdrawn(ada, page, one):
+    """Withdraw a dispute; nothing is added to it afterwards."""
+    assert (await ada.send(f"{page}/dispute/{one}/withdraw")).status_code == 303
+    refused = await sent_with_file(ada, f"{page}/dispute/{one}/documents", await form_of(ada, page))
+    assert (refused.status_code, "The dispute is WITHDRAWN" in refused.text) == (409, True)
+
+
 async def proposed(olga, otto, reader, page):
     """Propose the credit as one operator; return the page of the proposal as another sees it."""
     await reader.go(ALL)
     assert (page in reader.page.text, "Credit due in" in reader.text) == (True, True)
     await reader.go(page)
+    assert all(each in reader.text for each in ("receipt.png", "letter.png"))
     assert ("receipt.png" in reader.text, "Your role reads" in reader.text) == (True, True)
     for each in (reader, otto):
         await each.go(page)
@@ -74,6 +97,7 @@ async def test_a_dispute_is_opened_with_a_document_and_decided_by_two_operators_
     await opened(ada, viewer, page)
     (found,) = (await member.get("/api/v1/card-disputes/"))["items"]
     one = f"{ALL}/{found['id']}"
+    await documented(ada, viewer, page, found["id"])
     olga, otto, reader = [await operators(role) for role in ("MANAGER", "APPROVER", "VIEWER")]
     proposal = await proposed(olga, otto, reader, one)
     await otto.go(proposal)
@@ -83,7 +107,7 @@ async def test_a_dispute_is_opened_with_a_document_and_decided_by_two_operators_
     assert "Provisionally credited" in otto.text
     await ada.go(page)
     assert "$60.00 is credited provisionally" in ada.text
-    assert (await ada.send(f"{page}/dispute/{found['id']}/withdraw")).status_code == 303
+    await withdrawn(ada, page, found["id"])
     await otto.go(f"{ALL}?status=WITHDRAWN")
     assert one in otto.page.text
     owner = cardholder.pocket.customer

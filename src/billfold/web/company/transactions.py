@@ -26,7 +26,11 @@ from billfold.explanations.routes import explain_transaction
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
 from billfold.payments.cards.authorizations.disputes.commands import OPEN, DisputeReason
-from billfold.payments.cards.authorizations.disputes.routes import create_card_dispute, withdraw_card_dispute
+from billfold.payments.cards.authorizations.disputes.routes import (
+    add_card_dispute_documents,
+    create_card_dispute,
+    withdraw_card_dispute,
+)
 from billfold.payments.cards.authorizations.disputes.store import get_purchase, list_of_purchase
 from billfold.payments.on_us.reversals.commands import ReversalRequestRow
 from billfold.payments.on_us.reversals.routes import create_reversal_request, decline_reversal_request
@@ -41,7 +45,7 @@ from billfold.web.console.lists import TRANSACTION_FILTERS, list_choices, operat
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import cents_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
-from billfold.web.uploads import received_file
+from billfold.web.uploads import SentForm, received_file
 
 _PAGE = 30
 _NO_SUCH = "There is no such transaction."
@@ -220,16 +224,38 @@ async def dispute(company: InCompany, transaction_id: str) -> PageResponse:
             key = sent.fields.get("form_key", "")
             body = _disputing(found, sent.fields)
             if sent.request.body:
-                made = await company.api.send_file(
-                    upload_document, sent.request, key=key and f"{key}-file", document_type=DISPUTE_EVIDENCE
-                )
-                body["document_ids"] = [str(made.document_id)]
+                body["document_ids"] = await _uploaded(company, sent)
         await company.api.send(create_card_dispute, body, key=key)
     except (InvalidInput, Refused) as wrong:
         if wrong.code == "forbidden":
             raise
         return await _show(company, transaction_id, wrong=wrong)
     return redirect(f"{company.path}/transactions/{found.id}", done="card-disputed")
+
+
+async def _uploaded(company: Company, sent: SentForm) -> list[str]:
+    """Return the id of the document that a form has sent."""
+    key = sent.fields.get("form_key", "")
+    made = await company.api.send_file(
+        upload_document, sent.request, key=key and f"{key}-file", document_type=DISPUTE_EVIDENCE
+    )
+    return [str(made.document_id)]
+
+
+@post(f"{_DISPUTE}/{{dispute_id:str}}/documents", opt={"takes_file": True})
+async def add_dispute_document(company: InCompany, transaction_id: str, dispute_id: str) -> PageResponse:
+    """Add a document to a dispute that is not decided."""
+    company.require(_UNDOES)
+    one = path_id(dispute_id, _NO_DISPUTE)
+    try:
+        async with received_file(company.page, company.customer_id, DISPUTE_EVIDENCE) as sent:
+            body, key = {"document_ids": await _uploaded(company, sent)}, sent.fields.get("form_key", "")
+        await company.api.send(add_card_dispute_documents, body, key=key, dispute_id=one)
+    except (InvalidInput, Refused) as wrong:
+        if wrong.code == "forbidden":
+            raise
+        return await _show(company, transaction_id, wrong=wrong)
+    return redirect(f"{company.path}/transactions/{path_id(transaction_id, _NO_SUCH)}", done="document-added")
 
 
 def _disputing(transaction: Any, fields: Mapping[str, str]) -> dict[str, Any]:  # noqa: ANN401 - any variant

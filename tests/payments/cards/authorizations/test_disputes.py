@@ -5,8 +5,9 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.support.applications import run_jobs
+from tests.support.applications import PICTURE, run_jobs
 from tests.support.whole_bank import expect_clean
+from tests.support.world import UNKNOWN
 
 from billfold.dual_control.decisions import confirm
 from billfold.dual_control.store import PROPOSALS
@@ -80,6 +81,30 @@ async def decided(bank, command, dispute):
     return await confirm(bank, proposal.proposal_id, by=Operator.of_command_line("second"))
 
 
+async def evidence(member):
+    """Return the id of a document that a member has uploaded."""
+    path = "/api/v1/documents/DISPUTE_EVIDENCE/"
+    return (await member.ask("POST", path, PICTURE, status=201, headers=PNG)).json()["document_id"]
+
+
+async def check_documents(member, others, path):
+    """Check that documents are added to an open dispute once, by its customer, with an event and an audit entry."""
+    first, second = [await evidence(member) for _ in range(2)]
+    for wrong in ([], ["x"], [first] * 11):
+        answer = await member.send("POST", path, {"document_ids": wrong})
+        assert answer.status_code == 422
+    for other in others:
+        foreign = await evidence(other) if other is others[0] else UNKNOWN
+        await other.refused("POST", path, {"document_ids": [first]}, status=404, code="not-found")
+        await member.refused("POST", path, {"document_ids": [second, foreign]}, status=404, code="not-found")
+    bodies = [[first], [first, first], [second, first], [second]]
+    await asyncio.gather(*(member.post(path, {"document_ids": each}, status=200) for each in bodies))
+    found = await member.post(path, {"document_ids": [first]}, status=200)
+    assert sorted(found["document_ids"]) == sorted([first, second])
+    known = "SELECT count(*) FROM event WHERE kind = 'card.dispute.updated' AND payload->>'dispute_id' = $1"
+    assert await member.bank.pool.fetchval(known, found["id"]) in {2, 3}, "the opening, and what was added"
+
+
 @pytest.fixture
 async def holder(cardholder):
     return cardholder
@@ -107,7 +132,11 @@ async def test_a_payment_is_disputed_once_in_sum_by_its_own_customer_and_in_time
     rest = await member.post(DISPUTES, body)
     assert (rest["amount"]["value"], rest["status"], rest["provisional_credit"]["value"]) == (40_00, "OPENED", 0)
     await desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
+    await check_documents(member, (stranger, other_partner), f"{DISPUTES}{rest['id']}/documents/")
     assert (await member.post(f"{DISPUTES}{rest['id']}/withdraw/", b"", status=200))["status"] == "WITHDRAWN"
+    late = {"document_ids": [await evidence(member)]}
+    refusal = {"status": 422, "code": "dispute-not-possible"}
+    await desk.refused("POST", f"{DISPUTES}{rest['id']}/documents/", late, **refusal)
     await member.refused("POST", f"{DISPUTES}{rest['id']}/withdraw/", status=422, code="dispute-not-possible")
     for other in (stranger, other_partner):
         await other.refused("POST", f"{DISPUTES}{rest['id']}/withdraw/", status=404, code="not-found")

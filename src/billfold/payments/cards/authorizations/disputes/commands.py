@@ -25,6 +25,8 @@ class DisputeStatus(StrEnum):
     EXPIRED = "EXPIRED"
 
 
+DOCUMENTS_MAX: Final = 20
+"""Documents of a dispute, given at its opening or later."""
 OPEN: Final = frozenset({DisputeStatus.OPENED, DisputeStatus.PROVISIONALLY_CREDITED})
 
 
@@ -123,3 +125,14 @@ class DecideDispute(Command, frozen=True, kw_only=True):
 
     dispute_id: UUID
     status: DisputeStatus | None = None
+
+
+class AddDisputeDocuments(Command, frozen=True, kw_only=True):
+    """Add documents to a dispute that is not decided. References it and them."""
+
+    reference_kinds = (Reference.CARD_DISPUTE, Reference.DOCUMENT)
+    audit = AuditedAction("card_dispute", "documented", fields=("dispute_id", "document_ids"))
+    needs_identifiers = False
+
+    dispute_id: UUID
+    document_ids: tuple[UUID, ...]

@@ -9,7 +9,12 @@ from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations.disputes import schemas, store
-from billfold.payments.cards.authorizations.disputes.commands import DecideDispute, DisputeStatus, OpenDispute
+from billfold.payments.cards.authorizations.disputes.commands import (
+    AddDisputeDocuments,
+    DecideDispute,
+    DisputeStatus,
+    OpenDispute,
+)
 
 _READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
 _ALL, _ONE = "/api/v1/card-disputes/", "/api/v1/card-disputes/{dispute_id}/"
@@ -76,6 +81,26 @@ async def withdraw_card_dispute(caller: Call, bank: Bank, dispute_id: UUID) -> s
             references=(own_id,),
             dispute_id=own_id,
             status=DisputeStatus.WITHDRAWN,
+        )
+    )
+    return schemas.render_dispute(await store.get_dispute(bank.pool, owner, own_id))
+
+
+@post(f"{_ONE}documents/", SIGNED, _WRITE, tag="cards", status=200, refuses=_REFUSES)
+async def add_card_dispute_documents(
+    caller: Call, bank: Bank, dispute_id: UUID, data: schemas.AddDocuments
+) -> schemas.CardDispute:
+    """Add card dispute documents
+
+    Adds uploaded documents to a dispute that is not decided, 20 in all. Those that it has change nothing.
+    """
+    owner, own_id = await caller.owned(bank, "card_dispute", dispute_id)
+    await bank.engine.submit(
+        AddDisputeDocuments(
+            **caller.command_fields(owner),
+            references=(own_id, *data.document_ids),
+            dispute_id=own_id,
+            document_ids=tuple(data.document_ids),
         )
     )
     return schemas.render_dispute(await store.get_dispute(bank.pool, owner, own_id))

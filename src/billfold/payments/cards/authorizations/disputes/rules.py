@@ -8,7 +8,7 @@ What is disputed or returned is counted per purchase, per authorization and per 
 refunds name their purchase.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -36,7 +36,9 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.disputes.commands import (
     DISPUTE_JOB,
+    DOCUMENTS_MAX,
     OPEN,
+    AddDisputeDocuments,
     DecideDispute,
     DisputeRow,
     DisputeStatus,
@@ -74,8 +76,7 @@ def open_dispute(books: Books, cmd: OpenDispute, ctx: Context) -> Outcome:
     purchase = book.referenced.get(cmd.record_id)
     if not isinstance(purchase, CardPaymentRow) or purchase.kind != CardPaymentKind.PURCHASE:
         raise NotFound("There is no such card payment.")
-    if any(not isinstance(book.referenced.get(each), DocumentRow) for each in cmd.document_ids):
-        raise NotFound("There is no such document.")
+    document_ids = _documents(book, cmd.document_ids)
     last = et_date(purchase.created_at) + timedelta(days=ctx.terms.dispute_days)
     if ctx.today > last:
         raise Refused("dispute-not-possible", f"It had to be disputed by {last}.")
@@ -94,7 +95,7 @@ def open_dispute(books: Books, cmd: OpenDispute, ctx: Context) -> Outcome:
         amount=amount,
         reason=cmd.reason,
         status=DisputeStatus.OPENED,
-        document_ids=" ".join(map(str, cmd.document_ids)),
+        document_ids=document_ids,
         credit_due_at=ctx.calendars.opens_at(ctx.calendars.add_fed_days(ctx.today, CREDIT_DAYS)),
         decide_by=ctx.now + timedelta(days=DECIDE_DAYS),
         created_at=ctx.now,
@@ -106,6 +107,18 @@ def open_dispute(books: Books, cmd: OpenDispute, ctx: Context) -> Outcome:
     return _keep(book, row, ctx)
 
 
+@decides(AddDisputeDocuments)
+def add_dispute_documents(books: Books, cmd: AddDisputeDocuments, ctx: Context) -> Outcome:
+    """Add documents to a dispute that is not decided. Refuses: dispute-not-possible. NotFound for those of others."""
+    book = book_of(books, cmd.customers[0])
+    row = _dispute(book, cmd.dispute_id)
+    document_ids = _documents(book, cmd.document_ids, known=row.evidence_ids)
+    if row.status not in OPEN:
+        raise Refused("dispute-not-possible", f"The dispute is {row.status}.")
+    is_new = document_ids != row.document_ids
+    return _change(book, row, ctx, document_ids=document_ids) if is_new else _outcome(row)
+
+
 @decides(DecideDispute)
 def decide_dispute(books: Books, cmd: DecideDispute, ctx: Context) -> Outcome:
     """Move a dispute on: credit it from the bank's account, or take that back, as its new status requires.
@@ -114,9 +127,7 @@ def decide_dispute(books: Books, cmd: DecideDispute, ctx: Context) -> Outcome:
     investigation a credit becomes final. Refuses: dispute-not-possible, pocket-not-open for a credit.
     """
     book = book_of(books, cmd.customers[0])
-    row = book.referenced.get(cmd.dispute_id)
-    if not isinstance(row, DisputeRow):
-        raise NotFound("There is no such dispute.")
+    row = _dispute(book, cmd.dispute_id)
     pocket = pocket_of(book, row.pocket_id)
     status = cmd.status or _due_status(book, row, pocket, ctx)
     if status is None:
@@ -200,6 +211,23 @@ def lose_represented(book: Book, pocket: PocketBook, cmd: Represent, ctx: Contex
             changed["status"] = DisputeStatus.LOST
         _change(book, row, ctx, **changed)
         left -= part
+
+
+def _dispute(book: Book, dispute_id: UUID) -> DisputeRow:
+    row = book.referenced.get(dispute_id)
+    if not isinstance(row, DisputeRow):
+        raise NotFound("There is no such dispute.")
+    return row
+
+
+def _documents(book: Book, document_ids: Sequence[UUID], known: Sequence[UUID] = ()) -> str:
+    """Return the ids of all documents of a dispute, each once. Refuses: dispute-not-possible for too many."""
+    once = dict.fromkeys((*known, *document_ids))
+    if any(not isinstance(book.referenced.get(each), DocumentRow) for each in once.keys() - {*known}):
+        raise NotFound("There is no such document.")
+    if len(once) > DOCUMENTS_MAX:
+        raise Refused("dispute-not-possible", f"A dispute has at most {DOCUMENTS_MAX} documents.")
+    return " ".join(map(str, once))
 
 
 def _due_status(book: Book, row: DisputeRow, pocket: PocketBook, ctx: Context) -> DisputeStatus | None:

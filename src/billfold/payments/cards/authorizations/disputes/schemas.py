@@ -23,6 +23,12 @@ class CreateDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     document_ids: Annotated[list[UUID], msgspec.Meta(max_length=10)] = msgspec.field(default_factory=list)
 
 
+class AddDocuments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Documents of the customer about the dispute, uploaded before."""
+
+    document_ids: Annotated[list[UUID], msgspec.Meta(min_length=1, max_length=10)]
+
+
 class DisputeFilters(msgspec.Struct, frozen=True, kw_only=True):
     """Filter of disputes; None does not filter."""
 
