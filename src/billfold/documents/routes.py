@@ -15,7 +15,7 @@ from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import one_of
 from billfold.http.uploads import kind_in
 from billfold.ledger import scheduler
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
@@ -24,7 +24,8 @@ from billfold.platform.file_kinds import FileKind
 
 READS = with_scope("onboarding.read", "documents", also="transfers.read")
 WRITES = with_scope("onboarding.write", "documents", also="transfers.write")
-_NEW: Options = {"name": "upload_document", "tag": "documents", "takes_file": True, "refuses": ("customer-not-open",)}
+_REFUSES = ("customer-not-open", "usage-limit-reached")
+_NEW: Options = {"name": "upload_document", "tag": "documents", "takes_file": True, "refuses": _REFUSES}
 _EXISTING: Options = {
     "name": "upload_document_file",
     "tag": "documents",
@@ -76,6 +77,7 @@ async def upload_document(
         raise Refused("customer-not-open", "The customer is CLOSED.")
     if document_type not in rules.TYPES:
         raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(rules.TYPES))}")
+    await limit_usage(bank, "documents", customer.customer_id)
     document_id = caller.new_resource_id(bank.seed)
     await store_file(caller, bank, (customer.customer_id, document_id, document_type), request=request, is_new=True)
     return UploadedDocument(success=True, document_id=document_id)

@@ -16,6 +16,10 @@ _RULE = "approval_rule"
 LABELS = {
     "counterparties.customer": "New payees in a day",
     "pockets.customer": "New Pockets in a day",
+    "portals.customer": "New portals in a day",
+    "documents.customer": "Documents in a day",
+    "disputes.customer": "Disputes of card payments in a day",
+    "backtests.customer": "Backtests of policies in a day",
     "micro_deposits.customer": "Accounts checked by small deposits in a day",
     "verification_tries.customer": "Tries to confirm small deposits in a day",
     "account_links.customer": "Accounts linked at other banks in a day",

@@ -134,14 +134,22 @@ class Bank:
         await self.background.close()
 
 
-async def limit_usage(bank: Bank, what: str, customer_id: UUID, *, account: UUID | None = None, more: int = 1) -> None:
+async def limit_usage(
+    bank: Bank,
+    what: str,
+    customer_id: UUID,
+    *,
+    account: UUID | None = None,
+    member: UUID | None = None,
+    more: int = 1,
+) -> None:
     """Count an action of a customer, once or several times, before it is done. Raises Refused `usage-limit-reached`.
 
     It counts even if the action fails. `account` is that of another bank.
     """
     entry = await bank.directory.find("customer", customer_id)
     partner_id = None if entry is None else entry.partner_id
-    uses = uses_of(what, customer=customer_id, partner=partner_id, account=account, more=more)
+    uses = uses_of(what, customer=customer_id, partner=partner_id, account=account, member=member, more=more)
     async with bank.pool.acquire() as conn:
         await count_usage(conn, bank.settings.limits, uses, wall_now())
 

@@ -32,7 +32,12 @@ def virtual_cards(desk, pocket):
     return "POST", *Holder(desk, pocket).new_virtual_card(), 201
 
 
+def portals(desk, pocket):
+    return "POST", f"/api/v2/pockets/{pocket.id}/portals/", {"name": "Fees"}, 201
+
+
 ACTIONS = {
+    portals: "portals",
     counterparties: "counterparties",
     account_links: "account_links",
     linked_accounts: "account_links",

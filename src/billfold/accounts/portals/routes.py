@@ -20,7 +20,7 @@ from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with
 from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.ledger.directory import find_customer
 from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.errors import InvalidInput, Refused
@@ -90,6 +90,7 @@ async def _show(bank: Bank, rows: Sequence[PortalRow]) -> list[Portal]:
     return await show_notes(bank, {(row.customer_id, row.portal_id): render_portal(row) for row in rows})
 
 
+_OPEN_REFUSES = ("pocket-not-open", "customer-not-open", "usage-limit-reached")
 _UPDATE_REFUSES = ("already-closed", "external-id-taken")
 READS, WRITES = with_scope("pockets.read", "portals"), with_scope("pockets.write", "portals")
 
@@ -126,12 +127,13 @@ async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> 
     return await _list_v1(bank, owner, pocket_id, caller.as_of)
 
 
-@post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open", "customer-not-open"))
+@post("/api/v1/service-accounts/{account_id}/portals/", refuses=_OPEN_REFUSES)
 async def create_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, data: CreateAccountPortal
 ) -> schemas.AccountPortal:
     """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
+    await limit_usage(bank, "portals", pocket[0])
     return render_account_portal(await open_portal(caller, bank, pocket, name=data.name))
 
 
@@ -199,7 +201,7 @@ async def list_customer_portals(
     "/api/v2/pockets/{pocket_id}/portals/",
     SIGNED,
     WRITES,
-    refuses=("pocket-not-open", "customer-not-open", "rail-not-available", "external-id-taken"),
+    refuses=(*_OPEN_REFUSES, "rail-not-available", "external-id-taken"),
 )
 async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Create portal.
@@ -207,6 +209,7 @@ async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreateP
     Creates a virtual bank account with its own network address, or an address on a chain that accepts stablecoins.
     """
     pocket = await caller.pocket(bank, pocket_id)
+    await limit_usage(bank, "portals", pocket[0])
     wallet = await _wallet_for(bank, data)
     row = await open_portal(caller, bank, pocket, name=data.name, rails=data.payment_rails, wallet=wallet, note=data)
     return (await _show(bank, [row]))[0]

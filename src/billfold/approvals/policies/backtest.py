@@ -5,7 +5,7 @@ other requests depends on the number of payments.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import date, datetime, timedelta
 from typing import Annotated, Final, Literal, NamedTuple
 from uuid import UUID
@@ -28,6 +28,8 @@ _CHARS_MAX = 50_000_000
 """Characters of conditions that are evaluated at most, about 15 seconds of a processor."""
 _CHARS_AT_ONCE = 20_000
 """Characters after which other requests come between: a few milliseconds."""
+_CHARS_COUNTED = 1_000_000
+"""Characters that a limit of use counts as one: up to a second of a processor."""
 _PART = 200
 _PAYMENTS = """
 SELECT request_id, content, member_id, business_date, created_at, written_no, reason
@@ -83,9 +85,18 @@ class _Payment(NamedTuple):
 
 
 async def run_backtest(
-    bank: Bank, customer_id: UUID, month: date, in_force: CompiledPolicy, *, tried: CompiledPolicy
+    bank: Bank,
+    customer_id: UUID,
+    month: date,
+    in_force: CompiledPolicy,
+    *,
+    tried: CompiledPolicy,
+    count: Callable[..., Awaitable[None]],
 ) -> Backtest:
-    """Try a policy on the payments that were requested in the month that begins on a day."""
+    """Try a policy on the payments that were requested in the month that begins on a day.
+
+    `count` counts each part before it is tried, a long one several times (`more`), and may refuse it.
+    """
     usage, found = (
         Usage(month),
         Backtest(month=month, payments=0, changed=0, complete=True, items=[], previous_month=None),
@@ -93,6 +104,7 @@ async def run_backtest(
     cost = 1 + sum(len(rule.when) for rule, _ in (*in_force.rules, *tried.rules))
     most, at_once = min(PAYMENTS_MAX, _CHARS_MAX // cost), max(1, _CHARS_AT_ONCE // cost)
     async for part, parties in _parts(bank, customer_id, month):
+        await count(more=max(1, len(part) * cost // _CHARS_COUNTED))
         for each in part:
             if found.payments >= most:
                 found.complete = False

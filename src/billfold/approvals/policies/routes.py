@@ -2,6 +2,7 @@
 
 import re
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from billfold.http.operations import get, post, put, with_scope
 from billfold.http.parameters import OrderedQuery, page_of
 from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
@@ -141,12 +142,13 @@ async def check_policy(member: CustomerCaller, bank: Bank, data: CheckPolicy) ->
     return PolicyTestResults(passed=all(each.passed for each in results), items=results)
 
 
-@post(f"{_POLICY}backtests/", _WRITES, tag="approvals", status=200)
+@post(f"{_POLICY}backtests/", _WRITES, tag="approvals", status=200, refuses=("usage-limit-reached",))
 async def backtest_policy(member: CustomerCaller, bank: Bank, data: TryPolicy) -> Backtest:
     """Backtest policy.
 
     Returns the payments of a month of the last year that a document would decide otherwise than the policy in force
-    does. Payees, Pockets and roles are those of now. Nothing is written.
+    does. Payees, Pockets and roles are those of now. Nothing is written. It counts towards the limits of use
+    `backtests.member` and `backtests.customer`: once, and for each 200 payments, more often with long policies.
     """
     this_month = et_date(member.now).replace(day=1)
     month = this_month if data.month is None else data.month.replace(day=1)
@@ -155,9 +157,11 @@ async def backtest_policy(member: CustomerCaller, bank: Bank, data: TryPolicy) -
     text = text_of(data.document)
     with in_body():
         run_tests(data.document, text)
+    count = partial(limit_usage, bank, "backtests", member.customer_id, member=member.access.member_id)
+    await count()
     current = await find_policy(bank.pool, member.customer_id)
     in_force = CompiledPolicy(()) if current is None else compile_policy(current.document)
-    found = await run_backtest(bank, member.customer_id, month, in_force, tried=compile_policy(text))
+    found = await run_backtest(bank, member.customer_id, month, in_force, tried=compile_policy(text), count=count)
     before = (month - timedelta(days=1)).replace(day=1)
     found.previous_month = before if before >= this_month.replace(year=this_month.year - 1) else None
     return found

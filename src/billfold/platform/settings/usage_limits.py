@@ -1,7 +1,8 @@
 """Limits on actions that cost the bank or a third party: e-mails, deposits, requests to providers. Pure.
 
-A limit is named `<what>.<whose>`: the subject is a customer, a partner, an account at any bank (routing and account
-number, whichever counterparty has it), or the recipient or sender of an e-mail. The wall clock counts.
+A limit is named `<what>.<whose>`: the subject is a customer, a member of its team, a partner, an account at any bank
+(routing and account number, whichever counterparty has it), or the recipient or sender of an e-mail. The wall clock
+counts.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,10 @@ USAGE_LIMITS: Final[Mapping[str, int]] = MappingProxyType(
         "counterparties.partner": 5_000,
         "pockets.customer": 2_000,
         "pockets.partner": 50_000,
+        "portals.customer": 2_000,
+        "portals.partner": 50_000,
+        "documents.customer": 500,
+        "documents.partner": 10_000,
         "micro_deposits.account": 3,
         "micro_deposits.customer": 10,
         "micro_deposits.partner": 500,
@@ -27,6 +32,10 @@ USAGE_LIMITS: Final[Mapping[str, int]] = MappingProxyType(
         "application_checks.partner": 1_000,
         "cards.customer": 30,
         "cards.partner": 1_000,
+        "disputes.customer": 50,
+        "disputes.partner": 2_000,
+        "backtests.member": 2_000,
+        "backtests.customer": 6_000,
         "invitations.recipient": 3,
         "invitations.application": 50,
         "invitations.sender": 200,

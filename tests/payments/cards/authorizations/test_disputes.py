@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.support.applications import PICTURE, run_jobs
-from tests.support.whole_bank import expect_clean
+from tests.support.whole_bank import expect_clean, with_limits
 from tests.support.world import UNKNOWN
 
 from billfold.dual_control.decisions import confirm
@@ -19,6 +19,7 @@ from billfold.payments.cards.authorizations.disputes.commands import DisputeReas
 from billfold.platform import ids
 
 DISPUTES = "/api/v1/card-disputes/"
+EVIDENCE = "/api/v1/documents/DISPUTE_EVIDENCE/"
 PNG = {"content-type": "image/png"}
 
 
@@ -83,8 +84,7 @@ async def decided(bank, command, dispute):
 
 async def evidence(member):
     """Return the id of a document that a member has uploaded."""
-    path = "/api/v1/documents/DISPUTE_EVIDENCE/"
-    return (await member.ask("POST", path, PICTURE, status=201, headers=PNG)).json()["document_id"]
+    return (await member.ask("POST", EVIDENCE, PICTURE, status=201, headers=PNG)).json()["document_id"]
 
 
 async def check_documents(member, others, path):
@@ -142,6 +142,12 @@ async def test_a_payment_is_disputed_once_in_sum_by_its_own_customer_and_in_time
         await other.refused("POST", f"{DISPUTES}{rest['id']}/withdraw/", status=404, code="not-found")
     assert len((await member.get(DISPUTES))["items"]) == 2
     assert len((await desk.get(DISPUTES, {"customer_id": holder.pocket.customer, "status[]": "OPENED"}))["items"]) == 1
+    for limit, path, content in ("disputes", DISPUTES, body), ("documents", EVIDENCE, PICTURE):
+        with_limits(desk.bank, {f"{limit}.customer": 0})
+        headers = PNG if content is PICTURE else {}
+        refusal = {"status": 429, "code": "usage-limit-reached", "headers": headers}
+        assert (await member.refused("POST", path, content, **refusal))["limit"] == f"{limit}.customer"
+    with_limits(desk.bank, {})
     await desk.later(days=121)
     await desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
     await run_jobs(desk.bank)

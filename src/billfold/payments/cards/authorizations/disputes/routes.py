@@ -7,7 +7,7 @@ from billfold.http.caller import Call
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.payments.cards.authorizations.disputes import schemas, store
 from billfold.payments.cards.authorizations.disputes.commands import (
     AddDisputeDocuments,
@@ -21,7 +21,7 @@ _ALL, _ONE = "/api/v1/card-disputes/", "/api/v1/card-disputes/{dispute_id}/"
 _REFUSES = ("dispute-not-possible",)
 
 
-@post(_ALL, SIGNED, _WRITE, tag="cards", refuses=("not-found", *_REFUSES))
+@post(_ALL, SIGNED, _WRITE, tag="cards", refuses=("not-found", "usage-limit-reached", *_REFUSES))
 async def create_card_dispute(caller: Call, bank: Bank, data: schemas.CreateDispute) -> schemas.CardDispute:
     """Create card dispute
 
@@ -32,6 +32,7 @@ async def create_card_dispute(caller: Call, bank: Bank, data: schemas.CreateDisp
     owner, pocket_id = await caller.pocket(bank, data.pocket_id)
     row = await get_transaction_row(bank.pool, owner, pocket_id, data.transaction_id)
     purchase = await store.get_purchase(bank.pool, owner, row.entry_no)
+    await limit_usage(bank, "disputes", owner)
     dispute_id = caller.new_resource_id(bank.seed)
     await bank.engine.submit(
         OpenDispute(
