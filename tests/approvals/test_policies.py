@@ -220,13 +220,13 @@ async def _verify_reports_damage(bank):
             assert message in {each.message for each in report.findings}, message
 
 
-async def check_backtest_limits(desk, manager, body):
+async def check_backtest_limits(desk, colleague, body):
     """Check that four payments, in parts of two, count three times, for the member and for the customer."""
     await desk.bank.pool.execute("DELETE FROM usage_count WHERE kind LIKE 'backtests.%'")
     refusal = {"status": 429, "code": "usage-limit-reached"}
     for member, limits, refused in (
         (desk, {"backtests.member": 5}, "backtests.member"),
-        (manager, {"backtests.customer": 8}, "backtests.customer"),
+        (colleague, {"backtests.customer": 8}, "backtests.customer"),
     ):
         with_limits(desk.bank, limits)
         made = await member.send("POST", f"{POLICY}backtests/", body)
@@ -270,7 +270,7 @@ async def test_a_backtest_names_the_payments_that_a_policy_would_have_decided_ot
     before = await customer_desk.post(f"{POLICY}backtests/", body | {"month": "2024-06-01"}, status=200)
     assert (before["payments"], before["previous_month"]) == (0, None)
     await customer_desk.invalid("POST", f"{POLICY}backtests/", body | {"month": "2024-05-01"}, loc="body.month")
-    await check_backtest_limits(customer_desk, manager, body)
+    await check_backtest_limits(customer_desk, await customer_desks(customer_desk.team.customer, role="ADMIN"), body)
 
 
 async def test_a_policy_that_refuses_everything_is_replaced_and_earlier_versions_are_put_back(

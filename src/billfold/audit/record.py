@@ -209,7 +209,7 @@ def audit_entry_of(command: Command, outcome: Outcome) -> NewEntry | None:
     if refused is not None:
         details["refused"] = refused
     verb = audit.verb if isinstance(audit.verb, str) else audit.verb(command)
-    named = f"{audit.resource}_id"
+    named = audit.key or f"{audit.resource}_id"
     itself = command.customers[0] if audit.resource == "customer" else None
     return NewEntry(
         customer_id=command.customers[0],

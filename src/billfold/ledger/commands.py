@@ -76,11 +76,15 @@ class Seen(NamedTuple):
 
 
 class AuditedAction(NamedTuple):
-    """The audit entry of a command: `fields` are the fields of the command that it shows."""
+    """The audit entry of a command: `fields` are the fields of the command that it shows.
+
+    `key` is the name of the resource's id in the outcome or the command, by default that of the resource with `_id`.
+    """
 
     resource: str
     verb: str | Callable[[Any], str]
     fields: tuple[str, ...] = ()
+    key: str = ""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):

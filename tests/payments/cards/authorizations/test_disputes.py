@@ -103,6 +103,25 @@ async def check_documents(member, others, path):
     assert sorted(found["document_ids"]) == sorted([first, second])
     known = "SELECT count(*) FROM event WHERE kind = 'card.dispute.updated' AND payload->>'dispute_id' = $1"
     assert await member.bank.pool.fetchval(known, found["id"]) in {2, 3}, "the opening, and what was added"
+    audited = "SELECT array_agg(DISTINCT action) FROM audit_entry WHERE resource_id = $1 AND outcome = 'SUCCESS'"
+    assert await member.bank.pool.fetchval(audited, found["id"]) == ["card_dispute.documented", "card_dispute.opened"]
+    return found
+
+
+async def check_documents_late(desk, path, known):
+    """Check that nothing is added to a dispute that is decided, not even what it has."""
+    for each in known:
+        await desk.refused("POST", path, {"document_ids": [each]}, status=422, code="dispute-not-possible")
+
+
+async def check_limits(member, body):
+    """Check that disputes and documents are limited per day."""
+    for limit, path, content in ("disputes", DISPUTES, body), ("documents", EVIDENCE, PICTURE):
+        with_limits(member.bank, {f"{limit}.customer": 0})
+        headers = PNG if content is PICTURE else {}
+        refusal = {"status": 429, "code": "usage-limit-reached", "headers": headers}
+        assert (await member.refused("POST", path, content, **refusal))["limit"] == f"{limit}.customer"
+    with_limits(member.bank, {})
 
 
 @pytest.fixture
@@ -132,22 +151,15 @@ async def test_a_payment_is_disputed_once_in_sum_by_its_own_customer_and_in_time
     rest = await member.post(DISPUTES, body)
     assert (rest["amount"]["value"], rest["status"], rest["provisional_credit"]["value"]) == (40_00, "OPENED", 0)
     await desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
-    await check_documents(member, (stranger, other_partner), f"{DISPUTES}{rest['id']}/documents/")
+    rest = await check_documents(member, (stranger, other_partner), f"{DISPUTES}{rest['id']}/documents/")
     assert (await member.post(f"{DISPUTES}{rest['id']}/withdraw/", b"", status=200))["status"] == "WITHDRAWN"
-    late = {"document_ids": [await evidence(member)]}
-    refusal = {"status": 422, "code": "dispute-not-possible"}
-    await desk.refused("POST", f"{DISPUTES}{rest['id']}/documents/", late, **refusal)
+    await check_documents_late(desk, f"{DISPUTES}{rest['id']}/documents/", rest["document_ids"])
     await member.refused("POST", f"{DISPUTES}{rest['id']}/withdraw/", status=422, code="dispute-not-possible")
     for other in (stranger, other_partner):
         await other.refused("POST", f"{DISPUTES}{rest['id']}/withdraw/", status=404, code="not-found")
     assert len((await member.get(DISPUTES))["items"]) == 2
     assert len((await desk.get(DISPUTES, {"customer_id": holder.pocket.customer, "status[]": "OPENED"}))["items"]) == 1
-    for limit, path, content in ("disputes", DISPUTES, body), ("documents", EVIDENCE, PICTURE):
-        with_limits(desk.bank, {f"{limit}.customer": 0})
-        headers = PNG if content is PICTURE else {}
-        refusal = {"status": 429, "code": "usage-limit-reached", "headers": headers}
-        assert (await member.refused("POST", path, content, **refusal))["limit"] == f"{limit}.customer"
-    with_limits(desk.bank, {})
+    await check_limits(member, body)
     await desk.later(days=121)
     await desk.refused("POST", DISPUTES, body, status=422, code="dispute-not-possible")
     await run_jobs(desk.bank)

@@ -106,7 +106,7 @@ class OpenDispute(Command, frozen=True, kw_only=True):
     """Dispute `amount` cents of a purchase, all that is left if None. References it, its card and the documents."""
 
     reference_kinds = (Reference.CARD_AUTHORIZATION, Reference.CARD_DISPUTE, Reference.DOCUMENT)
-    audit = AuditedAction("card_dispute", "opened", fields=("record_id", "amount", "reason"))
+    audit = AuditedAction("card_dispute", "opened", fields=("record_id", "amount", "reason"), key="dispute_id")
     needs_identifiers = False
 
     dispute_id: UUID
@@ -120,7 +120,7 @@ class DecideDispute(Command, frozen=True, kw_only=True):
     """Move a dispute on to a status; None: to what is due because a time has come. References the dispute."""
 
     reference_kinds = (Reference.CARD_DISPUTE,)
-    audit = AuditedAction("card_dispute", "decided", fields=("dispute_id", "status"))
+    audit = AuditedAction("card_dispute", "decided", fields=("dispute_id", "status"), key="dispute_id")
     needs_identifiers = False
 
     dispute_id: UUID
@@ -131,7 +131,7 @@ class AddDisputeDocuments(Command, frozen=True, kw_only=True):
     """Add documents to a dispute that is not decided. References it and them."""
 
     reference_kinds = (Reference.CARD_DISPUTE, Reference.DOCUMENT)
-    audit = AuditedAction("card_dispute", "documented", fields=("dispute_id", "document_ids"))
+    audit = AuditedAction("card_dispute", "documented", fields=("dispute_id", "document_ids"), key="dispute_id")
     needs_identifiers = False
 
     dispute_id: UUID
