@@ -288,6 +288,7 @@ NOT_PREVIEWED = {
     **dict.fromkeys(("decide_batch", "decide_transfer_request"), SHOWN_BEFORE),
     **dict.fromkeys(("create_card_order", "create_virtual_card", "get_physical_card", "get_virtual_card"), UNCHANGED),
     **dict.fromkeys(("close_card", "close_virtual_card", "set_card_pin", "set_card_status"), UNCHANGED),
+    "add_card_dispute_documents": UNCHANGED,
     "create_counterparty": "a batch of one row is previewed",
     "create_pocket": "opens it without money; a batch of one row is previewed",
     "update_transfer_request": "has the body of a request, which is previewed",

@@ -2,9 +2,11 @@
 
 from uuid import UUID
 
+from tests.documents.test_inspection import a_picture
 from tests.support.cards import pem, unread_key
 from tests.support.whole_bank import EngineCommands
 
+from billfold.documents.rules import DISPUTE_EVIDENCE as EVIDENCE
 from billfold.payments.on_us.reversals.commands import RequestReversal
 
 BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
@@ -49,5 +51,10 @@ async def play_disputes(r, world, pocket, **owner):
     one = f"{V1}/card-disputes/{(await r.post('create_card_dispute', f'{V1}/card-disputes/', body))['id']}/"
     await r.get("list_card_disputes", f"{V1}/card-disputes/", **owner)
     await r.get("get_card_dispute", one)
+    path = (
+        f"{V1}/customers/{owner['customer_id']}/documents/{EVIDENCE}/file/" if owner else f"{V1}/documents/{EVIDENCE}/"
+    )
+    sent = await r.play("-", "POST", path, a_picture("PNG"), headers={"content-type": "image/png"})
+    await r.post("add_card_dispute_documents", f"{one}documents/", {"document_ids": [sent["document_id"]]})
     await r.post("withdraw_card_dispute", f"{one}withdraw/", {})
     return body

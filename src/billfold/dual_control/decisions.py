@@ -142,15 +142,16 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
     async with _audited(bank, by, "confirmed", await store.get_proposal(bank.pool, proposal_id)) as action:
         row = await store.lock_proposal(action.conn, proposal_id)
         ends_another = await _freeze_to_end(action.conn, row) != row.ends_entry_no
+        if row.status != ProposalStatus.CONFIRMED:
+            _require_proposed(row)
+        if Operator.are_same(by.name, row.proposed_by):
+            raise Refused("same-operator", f"{row.proposed_by} has proposed it; another operator confirms it.")
         if row.status == ProposalStatus.CONFIRMED:
             action.skip()  # the operator who confirmed it was cut off
             ends_another = ends_another and not await store.is_carried_out(
                 action.conn, row.owner_id, _freeze_command(bank, row).command_id
             )
         else:
-            _require_proposed(row)
-            if Operator.are_same(by.name, row.proposed_by):
-                raise Refused("same-operator", f"{row.proposed_by} has proposed it; another operator confirms it.")
             action.details["what"] = row.words
             now = await bank.now(action.conn)
             await _require_standing(action.conn, row, now)

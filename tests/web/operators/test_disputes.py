@@ -1,5 +1,7 @@
 """A dispute: opened with a document on the page of its payment, and decided by two operators on theirs."""
 
+import asyncio
+
 from tests.support.applications import PICTURE
 from tests.support.browser import ORIGIN, first_match, forms_of
 from tests.support.whole_bank import expect_clean
@@ -86,6 +88,23 @@ async def proposed(olga, otto, reader, page):
     return f"/bank/freezes/{first_match(r'/bank/freezes/([0-9a-f-]{36})', otto.page.text)}"
 
 
+async def confirmed_at_once(bank, operators, proposal, one):
+    """Confirm a proposal several times at once, its proposer too, while many read what it is about: it moves once."""
+    olga, otto, reader = operators
+    await olga.go("/bank/freezes")
+    form = {"csrf": otto.csrf, "decision": "confirm"}
+    sent = [
+        each.http.post(proposal, data=form | {"csrf": each.csrf}, headers={"origin": ORIGIN}) for each in (otto, olga)
+    ]
+    again = (otto.http.post(proposal, data=form, headers={"origin": ORIGIN}) for _ in range(2))
+    reads = (reader.http.get(one) for _ in range(2 * bank.pool.get_max_size()))
+    answers = [each.status_code for each in await asyncio.wait_for(asyncio.gather(*sent, *again, *reads), 30)]
+    assert (303 in {answers[0], *answers[2:4]}, answers[1]) == (True, 409)
+    assert {*answers[4:]} == {200}, "each holds one connection"
+    moved = "SELECT count(*), sum(amount) FROM transaction WHERE details->>'dispute_id' = $1"
+    assert tuple(await bank.pool.fetchrow(moved, one.rpartition("/")[2])) == (1, 60_00)
+
+
 async def test_a_dispute_is_opened_with_a_document_and_decided_by_two_operators_who_see_what_changes(
     bank, cardholder, customer_desks, console, operators
 ):
@@ -102,7 +121,7 @@ async def test_a_dispute_is_opened_with_a_document_and_decided_by_two_operators_
     proposal = await proposed(olga, otto, reader, one)
     await otto.go(proposal)
     assert all(each in otto.text for each in ("Holder credible", "$60.00", "Disputes"))
-    assert (await otto.send(proposal, decision="confirm")).status_code == 303
+    await confirmed_at_once(bank, (olga, otto, reader), proposal, one)
     await otto.go(one)
     assert "Provisionally credited" in otto.text
     await ada.go(page)

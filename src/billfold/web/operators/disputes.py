@@ -62,7 +62,7 @@ async def _show(operator: BankPage, dispute_id: str, wrong: FormError = "") -> P
             conn, owner, statuses=None, pocket_ids=[row.pocket_id], offset=0, limit=1
         )
         proposals = await list_about(conn, owner, row.dispute_id, limit=_PROPOSALS_MAX)
-        names = await names_of(bank.pool, [owner])
+        names = await names_of(conn, [owner])
     return operator.render(
         "bank_dispute",
         wrong=wrong,

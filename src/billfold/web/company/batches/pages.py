@@ -22,9 +22,8 @@ from billfold.batches.routes import (
 )
 from billfold.batches.rules import BATCH_REFUSED
 from billfold.batches.schemas import ShownBatch, ShownBatchRow
-from billfold.batches.types import RowState
+from billfold.batches.types import BatchStatus, RowState
 from billfold.bills.rules.strategies import STRATEGIES
-from billfold.http.schemas import CursorList
 from billfold.identity.users import store
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, Refused
@@ -40,19 +39,23 @@ from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 _SCOPE = "transfers.write"
 _NO_SUCH = "There is no such batch."
 _PAGE, _ROWS, _FAILED = 30, 100, 25
+_FILTERS = {"status": "status[]", "kind": "kind[]", "from": "time_created_from", "to": "time_created_to"}
 _COLUMNS: Final = ("row", "to", "type", "amount_usd", "state", "problem", "description", "reference", "key", "id")
 
 
 @get("/companies/{customer_id:str}/batches")
 async def show_batches(company: InCompany) -> PageResponse:
     """Show the batches, the newest first."""
-    listing = await read_listing(company, list_batches, {}, limit=_PAGE)
-    bank, only_waiting = company.page.server.bank, company.page.query.get("status") == "PENDING"
-    waiting = await list_pending_batches(bank, company.customer_id, company.clock.now)
-    if only_waiting:
-        listing = listing._replace(rows=CursorList(prev_page=None, next_page=None, items=waiting))
-    first = await list_first_payees(bank, company.customer_id, listing.rows.items)
-    return company.render("batches", listing=listing, first=first, waiting=len(waiting), only_waiting=only_waiting)
+    listing = await read_listing(company, list_batches, _FILTERS, limit=_PAGE)
+    bank = company.page.server.bank
+    return company.render(
+        "batches",
+        listing=listing,
+        wrong=listing.wrong,
+        statuses=get_args(BatchStatus),
+        first=await list_first_payees(bank, company.customer_id, listing.rows.items),
+        waiting=len(await list_pending_batches(bank, company.customer_id, company.clock.now)),
+    )
 
 
 @get("/companies/{customer_id:str}/batches/{batch_id:str}")
