@@ -11,11 +11,11 @@ _NUMBERS = ("global_sequence", "partner_sequence", "customer_sequence", "event_n
 _NULLABLE = frozenset({"partner_sequence", "customer_sequence"})
 
 
-def write_events(folder: Path, rows: Sequence[Record]) -> Path:
-    """Write events to a file named by the sequences of the first and the last, whole or not at all."""
+def write_parquet(path: Path, rows: Sequence[Record]) -> None:
+    """Write events to a file."""
     # Only who exports so has the extra installed.
     from arro3.core import Array, DataType, Field, RecordBatch, Schema  # noqa: PLC0415
-    from arro3.io import write_parquet  # noqa: PLC0415
+    from arro3.io import write_parquet as write  # noqa: PLC0415
 
     number, text, instant = DataType.int64(), DataType.utf8(), DataType.timestamp("us", tz="UTC")
     fields, columns = [], []
@@ -32,7 +32,4 @@ def write_events(folder: Path, rows: Sequence[Record]) -> Path:
             kind, column = text, Array([None if each is None else str(each) for each in values], type=text)
         fields.append(Field(name, kind, nullable=name in _NULLABLE))
         columns.append(column)
-    path = folder / f"events-{rows[0]['global_sequence']:012}-{rows[-1]['global_sequence']:012}.parquet"
-    written = path.with_suffix(".part")
-    write_parquet(RecordBatch.from_arrays(columns, schema=Schema(fields)), written, compression="zstd(3)")
-    return written.replace(path)
+    write(RecordBatch.from_arrays(columns, schema=Schema(fields)), path, compression="zstd(3)")
