@@ -18,6 +18,7 @@ from benchmarks.dataset import PARTNER, submit_commands
 from benchmarks.measurements import Result, Timing, figure, rate
 from benchmarks.session import Session
 from benchmarks.worker_processes import Worker
+from billfold.data_keys.keys import DataKeys
 from billfold.events import sequencer
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.schemas import Subscriber
@@ -132,7 +133,8 @@ class WebhookWorkload(BankWorkload):
         """Deliver until nothing waits but for receivers that hang."""
         bank, stop = self._bank, asyncio.Event()
         before = await self.fetch(_DELIVERED)
-        dispatcher = WebhookDispatcher(bank.pool, bank.vault, webhook_client_of(bank.settings))
+        keys, client = bank.ports[DataKeys], webhook_client_of(bank.settings)
+        dispatcher = WebhookDispatcher(bank.pool, bank.vault, keys, client)
         started = monotonic()
         work = asyncio.create_task(dispatcher.run(stop))
         while await self.fetch(_WAITING, f"%{HANGING}%"):

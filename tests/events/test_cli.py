@@ -44,7 +44,7 @@ async def test_the_export_has_every_event_once_and_continues_after_a_sequence(
 
 
 async def check_folders(world, events, folder, monkeypatch):
-    """Check that exports into a folder continue it: no event twice, none left out, no half file, one export at a time."""
+    """Check that exports into a folder continue it: no event twice or left out, no half file, one export at a time."""
     bank = world.bank
     monkeypatch.setattr(cli, "_PER_FILE", 4)
     await cli.export(bank, parquet=folder, ndjson=folder)

@@ -15,7 +15,7 @@ from tests.support.events import (
 )
 
 from billfold.events import sequencer
-from billfold.events.schemas import Subscriber
+from billfold.events.schemas import OBJECT_FIELDS, Subscriber
 from billfold.events.sequencer import sequence_events
 from billfold.events.webhooks.subscriptions import ChangedSubscription, create_subscription, update_subscription
 from billfold.platform.crypto import Vault
@@ -255,6 +255,7 @@ async def test_sequencing_a_long_event_log_uses_no_sequential_scan(conn):
     async with conn.transaction():
         position = await conn.fetchval(sequencer._POSITION, sequencer.SEQUENCER)
         await conn.execute(sequencer._PLANNER_SETTINGS)
-        parameters = (position, sequencer.SEQUENCER, list(EVERYTHING), list(EVERYTHING), NOW)
+        objects = list(OBJECT_FIELDS), list(OBJECT_FIELDS.values())
+        parameters = (position, sequencer.SEQUENCER, list(EVERYTHING), list(EVERYTHING), NOW, *objects)
         plan = await conn.fetch(f"EXPLAIN (ANALYZE, FORMAT TEXT) {sequencer._SEQUENCE}", *parameters)
     assert "Seq Scan on event" not in "\n".join(row[0] for row in plan)

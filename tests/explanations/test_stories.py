@@ -217,10 +217,24 @@ async def test_requests_counterparties_and_limits_are_explained_to_members_by_th
     assert [each["label"] for each in told["parts"]] == ["Approvals missing"]
     await narrow.refused("GET", f"{funded.path}status/explain/", status=403, code="forbidden")
     await other_customer.ask("GET", f"{one}explain/", status=404)
+    await check_actors(customer_desk, narrow, world, asked)
     for path in (f"/api/v2/pockets/{funded.id}/status/", f"/api/v1/transfers/on-us/{asked['id']}/"):
         await other_customer.ask("GET", f"{path}explain/", status=404)
 
     await check_counterparty(customer_desk, viewer, other_customer)
+
+
+async def check_actors(customer_desk, narrow, world, asked):
+    """Check that a transfer says who requested and approved it to who may read the audit log, and to its partner no name."""
+    one = f"/api/v1/transfers/on-us/{asked['id']}/"
+    by = asked["requested_by"]
+    done = part(await explain(customer_desk, one), "Who did it")["steps"]
+    assert done[0]["label"] == f"Created by {by['first_name']} {by['last_name']}"
+    assert len({each["label"].partition(" by ")[0] for each in done}) > 1, done
+    told = part(await explain(world, one), "Who did it")["steps"]
+    assert {each["label"].partition(" by ")[2] for each in told} <= {"the customer", "the bank, by itself"}
+    assert by["last_name"] not in str(told)
+    assert "Who did it" not in {each["label"] for each in all_parts(await explain(narrow, one))}
 
 
 async def check_counterparty(customer_desk, viewer, other_customer):
@@ -239,6 +253,7 @@ async def test_declined_card_payments_are_explained_but_no_rule_against_fraud(ca
     await desk.later(minutes=1)
     await cardholder.set_status(cardholder.card, "OFFLINE")
     found = await explain(desk, one)
+    assert labels(found["parts"].pop()) == ["Created by acme", "Limited by acme", "Updated by acme"]
     assert (found["value"], labels(found)) == ("OFFLINE", ["Created", "Offline"])
     (declined,) = found["parts"]
     assert declined["value"] == "CARD_LIMIT"
@@ -253,6 +268,46 @@ async def test_declined_card_payments_are_explained_but_no_rule_against_fraud(ca
     text = str((await explain(desk, one))["parts"][0]).lower()
     assert "the bank gives no further reason" in text
     assert "fraud" not in text
+
+
+async def test_requests_that_were_refused_outright_are_explained_by_their_figures_then(
+    customer_desk, customer_desks, other_customer, world, funded, payroll_pocket
+):
+    customer = customer_desk.team.customer
+    hold = {"amount_usdc": 90_000_000_00, "reason": "Rent"}
+    key = "rent for June"
+    answer = await customer_desk.send("POST", f"{funded.path}holds/", hold, key=key)
+    assert answer.status_code == 422, answer.text
+    await put_cap(customer_desk.bank, UUID(customer), 20_00)
+    over = await customer_desk.send(
+        "POST", "/api/v1/transfer-requests/", on_us(funded, 8_000_00, to=payroll_pocket), key=UNKNOWN
+    )
+    assert over.json()["code"] == "amount-not-allowed", over.text
+    await world.later(minutes=1)
+    await world.wire(funded, 90_000_000_00)  # what came later does not count
+    await customer_desk.app.request_log.write()
+    log = "/api/v2/request-log/"
+    ((entry,), (capped,)) = [
+        (await customer_desk.get(log, {"idempotency_key": each}))["items"] for each in (key, str(UNKNOWN))
+    ]
+    one = f"{log}{entry['trace_id']}/"
+    found = await explain(customer_desk, one)
+    assert (found["value"], labels(found)) == ("insufficient-funds", ["Requested", "Reason", "Refused"])
+    missing, available = part(found, "Missing"), part(found, "Available then")
+    assert amounts(missing) == {"N": 90_000_000_00, "E": 0}
+    assert available["amount"]["formatted"] in found["steps"][1]["value"]
+    by_rule = await explain(customer_desk, f"{log}{capped['trace_id']}/")
+    told = {each["label"]: each["value"] for each in by_rule["steps"]}
+    assert told["Daily cap"] == "$20.00"
+    assert "per business day" in told["Reason"]
+    # Of another member's request only those see figures who may read what it was about.
+    viewer = await customer_desks(customer, role="VIEWER")
+    assert part(await explain(viewer, one), "Available then") == available
+    narrow = await customer_desks(customer, role="VIEWER", client_id="narrow", scopes=("team.read",))
+    assert labels(await explain(narrow, one)) == ["Requested", "Refused"]
+    blind = await customer_desks(customer, role="VIEWER", client_id="blind", scopes=("pockets.read",))
+    await blind.refused("GET", f"{one}explain/", status=403, code="forbidden")
+    await other_customer.refused("GET", f"{one}explain/", status=404, code="not-found")
 
 
 def test_every_reason_of_a_request_or_run_that_failed_is_explained():

@@ -5,6 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from tests.accounts.explain.test_routes import explain
 from tests.support.oauth import new_key
 from tests.support.world import UNKNOWN, token_for
 
@@ -37,7 +38,7 @@ async def test_the_request_log_shows_errors_but_no_sent_values_and_only_own_requ
     await desk.get("/api/v2/pockets/")
     sent = {"pocket_name": 7, PAN: PAN, "deposit_strategy_id": PAN}
     path = "/api/v2/pockets/" if hasattr(desk, "team") else f"/api/v2/customers/{await desk.customer()}/pockets/"
-    wrong = await desk.ask("POST", path, sent, status=422, key=ids.new())
+    wrong = await desk.ask("POST", path, sent, status=422, key=(key := str(ids.new())))
     missing = await desk.refused("GET", f"/api/v2/pockets/{UNKNOWN}/", status=404, code="not-found")
     newest, second, *_ = await logged(desk)
     assert (newest["trace_id"], newest["error_code"], newest["path"]) == (
@@ -50,12 +51,29 @@ async def test_the_request_log_shows_errors_but_no_sent_values_and_only_own_requ
     who = ("client_id", "member_id") if hasattr(desk, "team") else ("user_id",)
     assert all(second[name] for name in who)
     assert await desk.get(f"{PATH}{second['trace_id']}/") == second
+    assert await logged(desk, idempotency_key=key, status="4xx", operation="create_pocket") == [second]
+    assert await logged(other_desk, idempotency_key=key) == await logged(desk, idempotency_key=str(UNKNOWN)) == []
     assert second["trace_id"] == wrong.headers["x-service-trace-id"]
     for nobody in (second["trace_id"], UNKNOWN):
         await other_desk.refused("GET", f"{PATH}{nobody}/", status=404, code="not-found")
     assert missing["trace_id"] not in {each["trace_id"] for each in await logged(other_desk)}
     rows = await bank.pool.fetch("SELECT request_log::text FROM request_log")
     assert not [row for row in rows if PAN in row[0] or str(UNKNOWN) in row[0]]
+    await check_explained(desk, other_desk, wrong=second, missing=newest)
+
+
+async def check_explained(desk, other_desk, wrong, missing):
+    """Check why requests were refused: by their trace, found by their keys, and told to nobody else."""
+    found = await explain(desk, f"{PATH}{wrong['trace_id']}/")
+    assert found["value"] == "invalid-input"
+    assert "body.pocket_name" in {each["value"] for each in found["steps"]}
+    assert PAN not in str(found)
+    found = await explain(desk, f"{PATH}{missing['trace_id']}/")
+    assert [each["label"] for each in found["steps"]] == ["Requested", "Reason", "Refused"]
+    assert str(UNKNOWN) not in str(found)
+    answered = next(each for each in await logged(desk) if each["status"] == 200)
+    for of, path in ((desk, answered["trace_id"]), (other_desk, missing["trace_id"]), (desk, UNKNOWN)):
+        await of.refused("GET", f"{PATH}{path}/explain/", status=404, code="not-found")
 
 
 async def test_the_request_log_is_filtered_paged_and_grouped_by_error(desk, bank):

@@ -12,6 +12,8 @@ from uuid import UUID
 
 from tests.support.oauth import company
 
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.kms import FileMasterKey
 from billfold.events import sequencer
 from billfold.events.notifications import notify
 from billfold.events.schemas import Subscriber
@@ -195,6 +197,7 @@ def always(said):
 
 OWNER = Subscriber(PARTNER)
 VAULT = Vault(bytes(range(32)))
+KEYS = DataKeys(FileMasterKey(VAULT))
 
 
 class WebhookScenario:
@@ -224,7 +227,8 @@ class WebhookScenario:
 
         usual: dict[str, Any] = {"clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01}
         stop = asyncio.Event()
-        dispatcher = WebhookDispatcher(self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK), **usual | fields)
+        client = GuardedWebhookClient(allowed=LOOPBACK)
+        dispatcher = WebhookDispatcher(self.pool, VAULT, KEYS, client, **usual | fields)
         work = asyncio.create_task(dispatcher.run(stop))
         yield
         stop.set()

@@ -50,7 +50,7 @@ class CustomerApi(Api):
             bank,
             AccessTokenAuthenticator(bank, bank.settings.customer_origin),
             broadcaster=self._broadcaster,
-            request_log=RequestRecorder(bank.pool),
+            request_log=RequestRecorder(bank.pool, bank.vault),
             find_document_type=find_type,
             render_preview=render_money_preview,
             request_approval=request_approval,

@@ -54,7 +54,7 @@ class PartnerApi(Api):
             gate=PasswordGate(),
             broadcaster=self._broadcaster,
             peers=self._peers,
-            request_log=RequestRecorder(bank.pool),
+            request_log=RequestRecorder(bank.pool, bank.vault),
             find_document_type=find_type,
             render_preview=render_money_preview,
             request_approval=request_approval,

@@ -55,6 +55,19 @@ async def list_entries(
     return await listed.rows(conn, *values, after=place, descending=descending, limit=limit)
 
 
+_ABOUT = f"""
+SELECT {ENTRY_COLUMNS} FROM audit_entry WHERE customer_id = $1 AND resource_id = $2 AND outcome = 'SUCCESS'
+ ORDER BY entry_no DESC LIMIT $3
+"""
+
+
+async def list_entries_about(
+    conn: Connection | Pool, customer_id: UUID, object_id: UUID, limit: int
+) -> list[AuditEntry]:
+    """Return the newest successful actions on a thing of a customer, newest first."""
+    return [_entry(row) for row in await conn.fetch(_ABOUT, customer_id, str(object_id), limit)]
+
+
 async def iterate_all_entries(conn: Connection, *, timeout_seconds: float) -> AsyncIterator[AuditEntry]:
     """Yield the entries of all customers, each customer's in their order; in a transaction."""
     statement = f"SELECT {ENTRY_COLUMNS} FROM audit_entry ORDER BY customer_id, entry_no"

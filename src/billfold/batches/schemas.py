@@ -11,7 +11,6 @@ from msgspec import UNSET
 from billfold.accounts.counterparties.store import open_order
 from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.holds.schemas import named
-from billfold.accounts.notes.store import open_note
 from billfold.approvals.schemas import DualAuthUser, Review, Reviewers, render_person, render_shared, shown_counterparty
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, decode_content
@@ -34,6 +33,7 @@ from billfold.batches.types import (
 )
 from billfold.bills.rules.strategies import strategy_for_weeks
 from billfold.data_keys.keys import DataKey, PartyField
+from billfold.data_keys.notes import open_note
 from billfold.http.schemas import Amount, usd
 
 _CSV_CHARS_MAX = 1_000_000

@@ -6,15 +6,16 @@ events; a listener that is too slow for it reads the log, so slow listeners cost
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from itertools import islice
 
 import structlog
 
+from billfold.data_keys.keys import DataKeys
 from billfold.events import sequencer, store
 from billfold.events.schemas import Subscriber
-from billfold.events.store import LoggedEvent
+from billfold.events.store import LoggedEvent, NewEvent
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Pool
@@ -84,8 +85,9 @@ class EventBroadcaster:
     `on_open` is called with the first listener.
     """
 
-    def __init__(self, pool: Pool, *, sandbox: bool, on_open: Callable[[], None] | None = None) -> None:
+    def __init__(self, pool: Pool, keys: DataKeys, *, sandbox: bool, on_open: Callable[[], None] | None = None) -> None:
         self._pool = pool
+        self._keys = keys
         self._sandbox = sandbox
         self._on_open = on_open
         self._channels: dict[Subscriber, Channel] = {}
@@ -175,7 +177,12 @@ class EventBroadcaster:
         return self._closed or self._task is None or self._task.done()
 
     async def _page(self, reader: Subscriber, after: int) -> list[LoggedEvent]:
-        return await store.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
+        page = await store.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
+        return await self._with_notes([NewEvent(reader.key, each) for each in page], reader.level)
+
+    async def _with_notes(self, found: Sequence[NewEvent], level: str) -> list[LoggedEvent]:
+        events = [each.event for each in found]
+        return await store.with_notes(self._pool, self._keys, events, by_customer=level == "customer")
 
     async def _open_channel(self, reader: Subscriber) -> Channel:
         if reader not in self._channels:
@@ -217,12 +224,14 @@ class EventBroadcaster:
         if self._sandbox:
             self._serial, more = await store.list_new_simulated(self._pool, self._serial, limit=PAGE_SIZE)
             found += more
-        for new_events in found:
-            if new_events.key in channels:
-                channels[new_events.key].publish(new_events.event)
+        levels = {reader.key: reader.level for reader in positions}
+        for level in ("partner", "customer"):
+            of_level = [each for each in found if levels.get(each.key) == level]
+            for each, event in zip(of_level, await self._with_notes(of_level, level), strict=True):
+                channels[each.key].publish(event)
         return len(found) >= PAGE_SIZE
 
 
 def create_event_broadcaster(bank: Bank) -> EventBroadcaster:
     """Return a broadcaster of a bank; it reads nothing until there is a listener."""
-    return EventBroadcaster(bank.pool, sandbox=not bank.settings.is_production)
+    return EventBroadcaster(bank.pool, bank.ports[DataKeys], sandbox=not bank.settings.is_production)

@@ -116,7 +116,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _last_in(folder: Path, suffix: str) -> int:
-    """Return the sequence of the last event in the files, 0 without any. Raises CliError if two have the same events."""
+    """Return the sequence of the last event in the files, or 0. Raises CliError if two have the same events."""
     names = (re.fullmatch(rf"events-(\d+)-(\d+)\.{suffix}", each.name) for each in folder.iterdir())
     last = 0
     for name in sorted(filter(None, names), key=lambda each: int(each[1])):

@@ -6,13 +6,14 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.keys import DataKeys
 from billfold.events import store
 from billfold.events.broadcaster import EventBroadcaster
 from billfold.events.kinds import KINDS
-from billfold.events.schemas import Event, EventType, Subscriber, render_type
+from billfold.events.schemas import Event, EventType, Subscriber, render_type, require_kinds
 from billfold.events.sequencer import sequence_events
 from billfold.events.sse import STREAM_OPTIONS, StreamQuery, event_stream
-from billfold.events.store import LoggedEvent, envelope_of
+from billfold.events.store import EventFilter, LoggedEvent, envelope_of
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.subscriptions import subscriber_of
 from billfold.http.operations import SIGNED, get, with_scope
@@ -39,6 +40,8 @@ class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     subscription_id: Annotated[UUID | None, Query(description="Those queued for this subscription.")] = None
     after: Annotated[Since, Query(description="Those with a later `timestamp`.")] = None
+    kinds: Annotated[list[str] | None, Query(name="event_type[]", description="Only these types.")] = None
+    object_id: Annotated[UUID | None, Query(description="Those about this object, as their `object_id`.")] = None
 
 
 @get("/api/v1/events/types/", SIGNED, READS, tag="events")
@@ -63,21 +66,23 @@ async def list_events(
     Each comes with its delivery attempts, newest first. With `subscription_id` they are
     the events queued for that subscription. A simulated event has no sequence and is listed only there.
     """
-    subscriber, after, of = subscriber_of(caller), filters.after, filters.subscription_id
+    subscriber, of = subscriber_of(caller), filters.subscription_id
+    require_kinds(subscriber, filters.kinds, "query", "event_type[]")
+    chosen = EventFilter(filters.after, filters.kinds, filters.object_id)
     if of is not None:
         await webhook_store.get_subscription(bank.pool, subscriber, of)
     await sequence_events(bank.pool, now=caller.wall)
 
     async def read(part: Part) -> tuple[list[LoggedEvent], None]:
-        span: dict[str, Any] = {"after": after, "place": part.place, "descending": part.descending, "limit": part.limit}
+        span: dict[str, Any] = {"place": part.place, "descending": part.descending, "limit": part.limit}
         if of is None:
-            return await store.list_events(bank.pool, subscriber, **span), None
-        return await store.list_subscription_events(bank.pool, of, **span), None
+            return await store.list_events(bank.pool, subscriber, chosen, **span), None
+        return await store.list_subscription_events(bank.pool, of, chosen, **span), None
 
     page = await wanted.page(
         bank.pager,
         f"events:{subscriber.name}",
-        {"of": str(of), "after": after, "descending": wanted.descending},
+        {"of": str(of), **chosen._asdict(), "descending": wanted.descending},
         read=read,
         sort_key_of=lambda row: row.place,
     )
@@ -126,9 +131,12 @@ async def get_event(caller: Caller | CustomerCaller, bank: Bank, event_id: UUID)
 
 
 async def _render(bank: Bank, subscriber: Subscriber, found: list[LoggedEvent], of: UUID | None) -> list[Event]:
+    noted = await store.with_notes(
+        bank.pool, bank.ports[DataKeys], found, by_customer=subscriber.customer_id is not None
+    )
     ids = [each.event_id for each in found]
     attempts = await webhook_store.list_attempts_of_events(bank.pool, subscriber, ids, subscription_id=of)
     return [
         Event(event=envelope_of(each, subscriber.customer_id), delivery_attempts=attempts[each.event_id])
-        for each in found
+        for each in noted
     ]

@@ -1,17 +1,28 @@
 """Events, their kinds and their attempts, as the API returns them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Literal
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
+from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.ledger.types import EventKind
-from billfold.platform.errors import FieldError
+from billfold.platform.errors import FieldError, InvalidInput
 
 API_VERSION = "v1"
+
+
+def _object_field(kind: EventKind[Any]) -> str | None:
+    names = kind.payload.__struct_fields__
+    return "ach_id" if "ach_id" in names else next((each for each in names if each.endswith("_id")), None)
+
+
+OBJECT_FIELDS: Final = MappingProxyType({name: field for name, kind in KINDS.items() if (field := _object_field(kind))})
+"""The field of a payload with the id of the object that the event is about, by kind: its first, or the ACH entry."""
 
 
 @cache
@@ -42,6 +53,13 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     api_version: str
     resource_version: int | None
     """Of two events about one resource, the one with the higher version is later."""
+    object_id: Annotated[
+        UUID | None, msgspec.Meta(description="What the event is about; its id is in the payload, too.")
+    ] = None
+    external_id: Annotated[str | None, msgspec.Meta(description="Your own id of the object, if it has one.")] = None
+    metadata: Annotated[
+        dict[str, str], msgspec.Meta(description="Your metadata of the object, as they are when the event is sent.")
+    ] = {}
     customer_id: UUID | msgspec.UnsetType = msgspec.UNSET
     payload: Any
 
@@ -71,6 +89,12 @@ class Subscriber(msgspec.Struct, frozen=True):
     def name(self) -> str:
         """Return the scope of the cursors of its lists."""
         return f"{self.partner_id}:{self.customer_id}"
+
+
+def require_kinds(subscriber: Subscriber, kinds: Iterable[str] | None, *loc: str | int) -> None:
+    """Raise InvalidInput unless the subscriber can see all these event types."""
+    if not set(kinds or ()) <= set(subscriber.kinds):
+        raise InvalidInput([unknown_event_type_error(*loc)])
 
 
 def unknown_event_type_error(*loc: str | int) -> FieldError:

@@ -12,6 +12,7 @@ follow each other.
 from datetime import datetime
 
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
+from billfold.events.schemas import OBJECT_FIELDS
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import in_transaction
 
@@ -56,7 +57,8 @@ owners AS MATERIALIZED (
 placed AS MATERIALIZED (
   SELECT n.customer_id, n.event_no, n.event_id, n.kind, n.raised_at, n.xid,
          c.partner_id, n.kind = ANY($3) AS for_partner, n.kind = ANY($4) AS for_customer,
-         max(n.raised_at) OVER (PARTITION BY n.customer_id ORDER BY n.event_no) AS turn
+         max(n.raised_at) OVER (PARTITION BY n.customer_id ORDER BY n.event_no) AS turn,
+         (n.payload ->> ($7::text[])[array_position($6::text[], n.kind)])::uuid AS object_id
     FROM news n LEFT JOIN owners c USING (customer_id)
 ), partners AS MATERIALIZED (
   SELECT partner_id, coalesce((SELECT max(t.partner_sequence) FROM event_sequence t
@@ -75,9 +77,9 @@ placed AS MATERIALIZED (
            PARTITION BY p.customer_id, for_customer ORDER BY event_no) END AS customer_sequence
     FROM placed p JOIN partners USING (partner_id) JOIN customers USING (customer_id)
 ), written AS (
-  INSERT INTO event_sequence (customer_id, event_no, event_id, partner_id, kind, raised_at,
+  INSERT INTO event_sequence (customer_id, event_no, event_id, partner_id, kind, raised_at, object_id,
                     partner_sequence, customer_sequence)
-  SELECT customer_id, event_no, event_id, partner_id, kind, raised_at,
+  SELECT customer_id, event_no, event_id, partner_id, kind, raised_at, object_id,
          partner_sequence, customer_sequence
     FROM numbered ORDER BY partner_id, partner_sequence
 ), due AS MATERIALIZED (
@@ -127,7 +129,8 @@ async def sequence_events(conn: Connection | Pool, *, now: datetime, wait: bool 
         if position is None:
             return 0
         await tx.execute(_PLANNER_SETTINGS)
-        parameters = (position, SEQUENCER, PARTNER_KINDS, CUSTOMER_KINDS, now)
+        objects = list(OBJECT_FIELDS), list(OBJECT_FIELDS.values())
+        parameters = (position, SEQUENCER, PARTNER_KINDS, CUSTOMER_KINDS, now, *objects)
         return int(await tx.fetchval(_SEQUENCE, *parameters, timeout=STATEMENT_TIMEOUT_SECONDS))
 
 

@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
+from uuid import UUID
 
 import msgspec
 
 from billfold.events.broadcaster import EventBroadcaster
-from billfold.events.schemas import Subscriber, unknown_event_type_error
+from billfold.events.schemas import Subscriber, require_kinds
 from billfold.events.store import LoggedEvent, envelope_of
 from billfold.http.operations import Options
 from billfold.http.parameters import Query
@@ -81,6 +82,7 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     kinds: Annotated[list[str] | None, Query(name="event_type[]", description="Only these kinds.")] = None
+    object_id: Annotated[UUID | None, Query(description="Only those about this object.")] = None
     follow: Annotated[
         bool, Query(schema={"type": "string"}, description="false ends when everything so far is sent.")
     ] = True
@@ -97,8 +99,7 @@ async def event_stream(
     broadcaster: EventBroadcaster, subscriber: Subscriber, query: StreamQuery, find_expiry: TokenExpiry
 ) -> StreamedResponse:
     """Return the stream of a subscriber's events. Raises `too-many-streams`, InvalidInput."""
-    if not set(query.kinds or ()) <= set(subscriber.kinds):
-        raise InvalidInput([unknown_event_type_error("query", "event_type[]")])
+    require_kinds(subscriber, query.kinds, "query", "event_type[]")
     broadcaster.check_capacity(subscriber)
     newest = await broadcaster.position(subscriber)
     after = newest if query.after is None else min(query.after, newest)
@@ -109,7 +110,7 @@ async def event_stream(
 async def _messages(
     broadcaster: EventBroadcaster, subscriber: Subscriber, query: StreamQuery, find_expiry: TokenExpiry, after: int
 ) -> AsyncIterator[bytes]:
-    writer = _MessageWriter(subscriber, query.kinds, after)
+    writer = _MessageWriter(subscriber, query, after)
     monitor = _TokenMonitor(find_expiry)
     await monitor.refresh_expiry()
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
@@ -136,15 +137,16 @@ async def _messages(
 class _MessageWriter:
     """Writes messages and the sequences they refer to."""
 
-    def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
+    def __init__(self, subscriber: Subscriber, query: StreamQuery, after: int) -> None:
         self._subscriber = subscriber
-        self._kinds = kinds
+        self._query = query
         self._previous = self._last_sequence = after
 
     def message(self, event: LoggedEvent) -> bytes:
-        """Return the message of an event; nothing for a type that was not requested."""
+        """Return the message of an event; nothing for a type or an object that was not requested."""
         self._last_sequence = event.sequence or self._last_sequence
-        if self._kinds is not None and event.kind not in self._kinds:
+        kinds, object_id = self._query.kinds, self._query.object_id
+        if (kinds is not None and event.kind not in kinds) or object_id not in {None, event.object_id}:
             return b""
         if event.sequence is None:
             return b"data: " + _json(envelope_of(event, self._subscriber.customer_id)) + b"\n\n"

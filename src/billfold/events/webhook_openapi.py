@@ -8,11 +8,13 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.kinds import KINDS
-from billfold.events.schemas import API_VERSION, Envelope, payload_schema
+from billfold.events.schemas import API_VERSION, OBJECT_FIELDS, Envelope, payload_schema
 from billfold.ledger.types import EventKind
 
 _EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")
 _CUSTOMER = UUID("7a6b5c4d-3e2f-4a1b-9c0d-8e7f6a5b4c3d")
+# Kinds whose examples show a note.
+_NOTED = ("card.", "counterparty.", "pocket.", "portal.", "transfers.")
 _AT = datetime(2025, 6, 2, 13, 0, 1, tzinfo=UTC)
 _HEADERS = (
     ("webhook-id", "The id of the event, the same at every attempt. De-duplicate by it."),
@@ -87,6 +89,7 @@ def _nullable(properties: dict[str, Any]) -> dict[str, Any]:
 
 def example_delivery(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
     """Return an event of a kind as it is delivered to a partner, or to a customer."""
+    field = OBJECT_FIELDS.get(kind.name)
     envelope = Envelope(
         event_id=_EVENT,
         event_type=kind.name,
@@ -95,6 +98,9 @@ def example_delivery(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
         previous_sequence=41,
         api_version=API_VERSION,
         resource_version=43,
+        object_id=None if field is None else getattr(kind.example, field),
+        external_id="inv-1" if kind.name.startswith(_NOTED) else None,
+        metadata={"team": "ops"} if kind.name.startswith(_NOTED) else {},
         customer_id=_CUSTOMER if customer else msgspec.UNSET,
         payload=kind.example,
     )

@@ -18,6 +18,8 @@ from billfold.approvals.limits_routes import get_limits
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_requests_routes import get_transfer_request
 from billfold.explanations import limits, payments, resources
+from billfold.explanations.actions import explain_actions
+from billfold.explanations.requests import explain_refused_request
 from billfold.http.caller import Call
 from billfold.http.operations import SIGNED, MaybeInPath, get, with_scope
 from billfold.identity.partners.caller import Caller
@@ -32,6 +34,8 @@ from billfold.payments.on_us.routes import get_on_us_transfer
 from billfold.payments.on_us.store import get_transfer
 from billfold.payments.wires.routes import get_wire
 from billfold.payments.wires.store import get_wire as get_wire_row
+from billfold.request_log.routes import get_logged_request, request_tenant
+from billfold.request_log.store import get_request
 
 _TAG = "explain"
 _POCKETS = "pockets.read"
@@ -40,6 +44,13 @@ _POCKETS = "pockets.read"
 
 def _explained(caller: Call, explanation: Explanation, field: str = "status") -> Explained:
     return Explained(field=field, as_of=caller.now, explanation=explanation)
+
+
+async def _with_actions(caller: Call, bank: Bank, explanation: Explanation, *about: UUID) -> Explained:
+    """Return an explanation with who did what to the thing `about`, a customer's id and its own."""
+    if (found := await explain_actions(caller, bank, *about)) is not None:
+        explanation.parts.append(found)
+    return _explained(caller, explanation)
 
 
 @get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/explain/", tag=_TAG)
@@ -74,7 +85,8 @@ async def explain_on_us_transfer(caller: Call, bank: Bank, transfer_id: UUID) ->
     """
     await get_on_us_transfer.handler(caller, bank, transfer_id)
     row = await get_transfer(bank.pool, *await caller.owned(bank, "transfer", transfer_id))
-    return _explained(caller, await payments.explain_transfer(row, bank, with_pocket=caller.may(_POCKETS)))
+    explanation = await payments.explain_transfer(row, bank, with_pocket=caller.may(_POCKETS))
+    return await _with_actions(caller, bank, explanation, row.customer_id, row.transfer_id)
 
 
 @get("/api/v1/transfer-requests/{transfer_id}/explain/", *get_transfer_request.access, tag=_TAG)
@@ -95,9 +107,8 @@ async def explain_wire(caller: Call, bank: Bank, wire_id: UUID) -> Explained:
     Returns its status, and the cut-off and days that lead to its settlement date.
     """
     shown = await get_wire.handler(caller, bank, wire_id)
-    return _explained(
-        caller, await payments.explain_wire(await get_wire_row(bank.pool, shown.customer_id, shown.id), bank)
-    )
+    row = await get_wire_row(bank.pool, shown.customer_id, shown.id)
+    return await _with_actions(caller, bank, await payments.explain_wire(row, bank), row.customer_id, row.wire_id)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/explain/", tag=_TAG)
@@ -108,7 +119,7 @@ async def explain_ach_origination(caller: Caller, bank: Bank, account_id: UUID, 
     """
     shown = await get_ach_origination.handler(caller, bank, account_id, transfer_id)
     entry = await get_origination(bank.pool, shown.customer_id, shown.id)
-    return _explained(caller, await payments.explain_ach(entry, bank))
+    return await _with_actions(caller, bank, await payments.explain_ach(entry, bank), entry.customer_id, entry.ach_id)
 
 
 @get("/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/explain/", tag=_TAG)
@@ -120,7 +131,8 @@ async def explain_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPat
     """
     shown = await get_counterparty.handler(caller, bank, customer_id, counterparty_id)
     owner = await caller.owner(bank, customer_id)
-    return _explained(caller, await resources.explain_counterparty(shown, owner, bank))
+    explanation = await resources.explain_counterparty(shown, owner, bank)
+    return await _with_actions(caller, bank, explanation, owner, shown.id)
 
 
 @get("/api/v2/pockets/{pocket_id}/status/explain/", SIGNED, POCKETS, tag=_TAG)
@@ -130,7 +142,8 @@ async def explain_pocket_status(caller: Call, bank: Bank, pocket_id: UUID) -> Ex
     Returns the statuses that it had, and since when it has the present one.
     """
     row = await get_pocket_row(bank.pool, *await caller.pocket(bank, pocket_id))
-    return _explained(caller, await resources.explain_pocket_status(row, bank))
+    explanation = await resources.explain_pocket_status(row, bank)
+    return await _with_actions(caller, bank, explanation, row.customer_id, row.pocket_id)
 
 
 @get("/api/v2/pockets/{pocket_id}/holds/{hold_id}/explain/", *get_hold.access, tag=_TAG)
@@ -140,7 +153,8 @@ async def explain_hold(caller: Call, bank: Bank, pocket_id: UUID, hold_id: UUID)
     Returns why it is there, what it still keeps, and when it ends.
     """
     row = await get_hold_row(bank.pool, *await caller.pocket(bank, pocket_id), hold_id)
-    return _explained(caller, await resources.explain_hold(row, bank))
+    explanation = await resources.explain_hold(row, bank)
+    return await _with_actions(caller, bank, explanation, row.customer_id, row.hold_id)
 
 
 @get("/api/v1/service-accounts/{account_id}/cards/{card_id}/explain/", tag=_TAG)
@@ -150,7 +164,7 @@ async def explain_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UU
     Returns its status, and why its latest payments were declined.
     """
     row = await find_card(caller, bank, account_id, card_id=card_id)
-    return _explained(caller, await resources.explain_card(row, bank))
+    return await _with_actions(caller, bank, await resources.explain_card(row, bank), row.customer_id, row.card_id)
 
 
 @get("/api/v1/business-applications/{application_id}/explain/", tag=_TAG)
@@ -172,6 +186,18 @@ async def explain_individual_application(caller: Caller, bank: Bank, application
     """
     shown = await get_individual_application.handler(caller, bank, application_id)
     return _explained(caller, resources.explain_application(shown))
+
+
+@get("/api/v2/request-log/{trace_id}/explain/", *get_logged_request.access, tag=_TAG, refuses=("not-found",))
+async def explain_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> Explained:
+    """Explain refused request.
+
+    Returns why a request of the log was refused, by which rule, and with which figures. Those of another member's
+    request are for members who may read Pockets and transfers.
+    """
+    shown = await get_logged_request.handler(caller, bank, trace_id)
+    row = await get_request(bank.pool, request_tenant(caller), UUID(shown.trace_id))
+    return _explained(caller, await explain_refused_request(row, caller, bank))
 
 
 @get("/api/v1/customers/{customer_id}/limits/explain/", tag=_TAG)

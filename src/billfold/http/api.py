@@ -280,6 +280,7 @@ class Api:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
         if operation.previews and request.prefers_preview:  # its key is left for the request itself
             identity = replace(identity, admission=replace(identity.admission, key=None, claims=False))
+        request.key = identity.admission.key
         admission = await self._admit(operation, identity, wall)
         headers = response_headers(operation, admission, wall)
         if admission.verdict != "run":

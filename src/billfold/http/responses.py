@@ -172,6 +172,7 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
     if isinstance(error, InvalidInput):
         return invalid(error)
     if isinstance(error, BillfoldError):
+        request.about = error.about
         return _refusal(error, request)
     if is_shortage(error):
         log.warning("database_unavailable", trace_id=request.trace_id, path=request.path, error=error_summary(error))

@@ -290,9 +290,12 @@ def _key_in(request: RawRequest, token: AccessToken) -> UUID | None:
     A user of a client may act for several customers: the same text is a different key for each.
     """
     sent = request.header(KEY_HEADER.encode())
-    if sent is None:
-        return None
+    return None if sent is None else key_of(token.customer_id, sent, ("header", KEY_HEADER))
+
+
+def key_of(customer_id: UUID, sent: str, place: tuple[str, str]) -> UUID:
+    """Return an idempotency key that was sent for a customer as it is kept. Raises InvalidInput at its place."""
     text = sent.strip('"')
     if not (text and text.isascii() and text.isprintable() and len(text) <= _KEY_CHARS_MAX):
-        raise InvalidInput.at("header", KEY_HEADER, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters")
-    return command_id(str(token.customer_id), text.lower() if is_uuid(text) else text)
+        raise InvalidInput.at(*place, msg=f"must be 1 to {_KEY_CHARS_MAX} printable characters")
+    return command_id(str(customer_id), text.lower() if is_uuid(text) else text)

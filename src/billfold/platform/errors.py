@@ -7,7 +7,7 @@ BillfoldError +- Refused       a rule refused; the code names the rule
               +- Broken        an invariant does not hold: a bug in Billfold
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -39,6 +39,8 @@ class BillfoldError(Exception):
         self.code = code
         self.detail = detail
         self.facts = facts
+        self.about: Mapping[str, object] | None = None
+        """The figures that an explanation begins with. They are logged and not shown: not each caller may see them."""
 
 
 class Refused(BillfoldError):

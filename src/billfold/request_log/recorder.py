@@ -20,10 +20,11 @@ from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.request_log import store
-from billfold.request_log.store import LoggedRequest
+from billfold.request_log.store import LoggedRequest, Refusal, seal_refusal
 
 NAMES_MAX = 10
 UNKNOWN = "*"
@@ -75,6 +76,10 @@ Their token is known, but their proof is wrong, as that of a stolen token, or th
 """
 _FIRST_ERROR, _TOO_MANY = 400, 429
 _STREAMED_STATUS = 200
+_SERVER_ERROR = 500
+REFUSAL_BYTES_MAX = 4_096
+"""Maximum length of a response whose text and figures are kept."""
+_STANDARD = frozenset({"type", "title", "status", "detail", "instance", "code", "trace_id", "retryable"})
 _KEYS = frozenset({b"idempotency-key", b"x-service-idempotency"})
 _REPLAYED = b"idempotent-replayed"
 
@@ -94,6 +99,7 @@ class _Outcome(NamedTuple):
     error_code: str | None = None
     places: list[list[str | int]] = []  # noqa: RUF012 - of a tuple, never changed
     is_replayed: bool = False
+    refusal: Refusal | None = None
 
 
 _read_error = msgspec.json.Decoder(_ErrorBody).decode
@@ -102,8 +108,9 @@ _read_error = msgspec.json.Decoder(_ErrorBody).decode
 class RequestRecorder:
     """The requests that one API of one process has yet to write to the log."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, vault: Vault) -> None:
         self._pool = pool
+        self._vault = vault
         self._names: dict[str, frozenset[str]] = {}
         self._clear()
         self._refused: Counter[UUID] = Counter()
@@ -121,9 +128,13 @@ class RequestRecorder:
         if requester is None or not self._has_room(requester.tenant_id, refused=refused):
             return
         seconds = monotonic() - request.began_at
-        error_code, places, is_replayed = _outcome(response)
+        error_code, places, is_replayed, refusal = _outcome(response)
+        entry_id, sealed = ids.new(), None
+        if refusal is not None and proven:
+            refusal = msgspec.structs.replace(refusal, about=request.about)
+            sealed = seal_refusal(self._vault, entry_id, requester.tenant_id, refusal)
         entry = LoggedRequest(
-            id=ids.new(),
+            id=entry_id,
             tenant_id=requester.tenant_id,
             requested_at=wall_now() - timedelta(seconds=seconds),
             trace_id=UUID(request.trace_id),
@@ -140,6 +151,8 @@ class RequestRecorder:
             user_id=requester.user_id,
             ip_address=request.client,
             duration_ms=round(seconds * 1000),
+            idempotency_key=request.key,
+            refusal=sealed,
         )
         self._queue.append(entry)
         if self._task is None or self._task.done():
@@ -197,7 +210,7 @@ class RequestRecorder:
 
 
 def _outcome(response: HttpResponse | StreamedResponse) -> _Outcome:
-    """Return the code of an error and the locations of its mistakes; nothing else of a response is kept."""
+    """Return the code of an error and the locations of its mistakes, and why it was refused if it is short."""
     if isinstance(response, StreamedResponse):
         return _Outcome()
     is_replayed = any(name == _REPLAYED for name, _ in response.headers)
@@ -208,4 +221,8 @@ def _outcome(response: HttpResponse | StreamedResponse) -> _Outcome:
     except msgspec.DecodeError:
         return _Outcome("unknown", is_replayed=is_replayed)
     places = [each.loc for each in body.detail] if isinstance(body.detail, list) else []
-    return _Outcome(body.code, places, is_replayed)
+    refusal = None
+    if isinstance(body.detail, str) and response.status < _SERVER_ERROR and len(response.body) <= REFUSAL_BYTES_MAX:
+        facts = {name: each for name, each in msgspec.json.decode(response.body).items() if name not in _STANDARD}
+        refusal = Refusal(detail=body.detail, facts=facts)
+    return _Outcome(body.code, places, is_replayed, refusal)

@@ -12,7 +12,7 @@ from billfold.http.raw_request import parse_uuid
 from billfold.http.schemas import CursorList, OffsetList, WallTime
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import CustomerCaller, key_of
 from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.request_log import store
 from billfold.request_log.store import ErrorGroup, LoggedRequest, RequestFilter
@@ -58,7 +58,8 @@ class RequestErrorGroup(msgspec.Struct, kw_only=True):
 def render_request(row: LoggedRequest) -> RequestLogEntry:
     """Return an entry as the APIs show it."""
     fields = row._asdict()
-    del fields["id"], fields["tenant_id"]
+    for name in ("id", "tenant_id", "idempotency_key", "refusal"):
+        del fields[name]
     return RequestLogEntry(trace_id=fields.pop("trace_id").hex, timestamp=fields.pop("requested_at"), **fields)
 
 
@@ -99,6 +100,7 @@ class RequestQuery(SpanQuery, frozen=True, kw_only=True):
     ] = None
     operation: Annotated[str | None, Query(description="The operationId.")] = None
     error_code: Annotated[str | None, Query(description="The `code` of a problem; `invalid-input` for a 422.")] = None
+    idempotency_key: Annotated[str | None, Query(description="The idempotency key that was sent.")] = None
 
 
 @get(PATH, SIGNED, READS, tag="request-log")
@@ -113,12 +115,13 @@ async def list_logged_requests(
     first = None if filters.status is None else int(filters.status[0]) * 100
     listed, values = store.filtered_list(
         RequestFilter(
-            tenant_id=_tenant(caller),
+            tenant_id=request_tenant(caller),
             since=filters.timestamp_from,
             until=filters.timestamp_to,
             operation=filters.operation,
             statuses=None if first is None else (first, first + 100),
             error_code=filters.error_code,
+            idempotency_key=None if filters.idempotency_key is None else _key_of(caller, filters.idempotency_key),
         )
     )
     page = await wanted.read(bank, listed, *values, scope="request-log")
@@ -134,7 +137,7 @@ async def list_request_errors(
     Each comes with its count and the last request. The newest 10,000 errors are counted.
     """
     found = await store.list_error_groups(
-        bank.pool, _tenant(caller), since=span.timestamp_from, until=span.timestamp_to
+        bank.pool, request_tenant(caller), since=span.timestamp_from, until=span.timestamp_to
     )
     items = [render_group(each) for each in found[offset : offset + limit]]
     return OffsetList(offset=offset, count=len(found), items=items)
@@ -144,8 +147,16 @@ async def list_request_errors(
 async def get_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> RequestLogEntry:
     """Get a request by the trace id of its response; of several in one trace, the newest."""
     wanted = UUID(trace_id) if _TRACE_ID.fullmatch(trace_id) else parse_uuid("path", "trace_id", trace_id)
-    return render_request(await store.get_request(bank.pool, _tenant(caller), wanted))
+    return render_request(await store.get_request(bank.pool, request_tenant(caller), wanted))
 
 
-def _tenant(caller: Caller | CustomerCaller) -> UUID:
+def request_tenant(caller: Caller | CustomerCaller) -> UUID:
+    """Return whose log keeps the caller's requests."""
     return caller.partner_id if isinstance(caller, Caller) else caller.customer_id
+
+
+def _key_of(caller: Caller | CustomerCaller, sent: str) -> UUID:
+    """Return an idempotency key as it is logged. Raises InvalidInput."""
+    if isinstance(caller, CustomerCaller):
+        return key_of(caller.customer_id, sent, ("query", "idempotency_key"))
+    return parse_uuid("query", "idempotency_key", sent)

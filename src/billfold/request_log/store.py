@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import DataError, IntegrityConstraintViolationError, Record
 
+from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.paging import KeysetList
 from billfold.platform.errors import NotFound
@@ -34,6 +35,9 @@ class LoggedRequest(NamedTuple):
     user_id: UUID | None
     ip_address: str
     duration_ms: int
+    idempotency_key: UUID | None = None
+    refusal: bytes | None = None
+    """Why it was refused, sealed; see `Refusal`."""
 
 
 class RequestFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +50,15 @@ class RequestFilter(msgspec.Struct, frozen=True, kw_only=True):
     statuses: tuple[int, int] | None = None
     """The first status, and the one after the last."""
     error_code: str | None = None
+    idempotency_key: UUID | None = None
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a request was refused: the answer's text and figures, and the figures that it did not show."""
+
+    detail: str
+    facts: dict[str, Any]
+    about: dict[str, Any] | None = None
 
 
 class ErrorGroup(msgspec.Struct, frozen=True):
@@ -101,6 +114,12 @@ _ERRORS = KeysetList(_LIST + " AND status >= 400 AND {page}", _entry, **_ORDER)
 _OF_OPERATION = KeysetList(_LIST + " AND operation = $6 AND {page}", _entry, **_ORDER)
 _OF_CODE = KeysetList(_LIST + " AND status >= 400 AND error_code = $6 AND {page}", _entry, **_ORDER)
 _OF_BOTH = KeysetList(_LIST + " AND status >= 400 AND operation = $6 AND error_code = $7 AND {page}", _entry, **_ORDER)
+_OF_KEY = KeysetList(
+    _LIST + " AND idempotency_key = $6 AND ($7::text IS NULL OR operation = $7)"
+    " AND ($8::text IS NULL OR error_code = $8) AND {page}",
+    _entry,
+    **_ORDER,
+)
 _STATUSES = (100, 600)
 _FIRST_ERROR = 400
 
@@ -109,6 +128,8 @@ def filtered_list(wanted: RequestFilter) -> tuple[KeysetList[LoggedRequest], tup
     """Return the list of the requests of a filter, newest first, and the values it takes."""
     first, end = wanted.statuses or _STATUSES
     values: tuple[Any, ...] = wanted.tenant_id, wanted.since, wanted.until, first, end
+    if wanted.idempotency_key is not None:
+        return _OF_KEY, (*values, wanted.idempotency_key, wanted.operation, wanted.error_code)
     match wanted.operation, wanted.error_code:
         case None, None:
             return (_ERRORS if first >= _FIRST_ERROR else _ALL), values
@@ -126,6 +147,22 @@ async def get_request(pool: Pool, tenant_id: UUID, trace_id: UUID) -> LoggedRequ
     if row is None:
         raise NotFound("There is no such request in the log.")
     return _entry(row)
+
+
+def seal_refusal(vault: Vault, row_id: UUID, tenant_id: UUID, refusal: Refusal) -> bytes:
+    """Return a refusal as a row keeps it."""
+    return vault.seal(msgspec.json.encode(refusal), _place(row_id, tenant_id))
+
+
+def refusal_of(vault: Vault, row: LoggedRequest) -> Refusal | None:
+    """Return the refusal that a row keeps."""
+    if row.refusal is None:
+        return None
+    return msgspec.json.decode(vault.open(row.refusal, _place(row.id, row.tenant_id)), type=Refusal)
+
+
+def _place(row_id: UUID, tenant_id: UUID) -> bytes:
+    return associated_data("request_log", "refusal", row_id, tenant_id=tenant_id)
 
 
 async def list_error_groups(

@@ -20,6 +20,7 @@ from billfold.approvals.store.requests import report_transfer_request, run_expir
 from billfold.audit.seals import AuditSealer
 from billfold.batches import worker as batch_worker
 from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH
+from billfold.data_keys.keys import DataKeys
 from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
 from billfold.events.changes import LIMITS_CHANGED, STATEMENT_MADE, report_limits, report_statement
 from billfold.events.email.outbox import EmailSender
@@ -210,5 +211,5 @@ async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
         *tasks,
     )
     client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
-    dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
+    dispatcher = WebhookDispatcher(bank.pool, bank.vault, bank.ports[DataKeys], client, on_failing=on_failing_callback)
     await asyncio.gather(worker.run(stop), dispatcher.run(stop))

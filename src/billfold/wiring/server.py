@@ -14,6 +14,7 @@ from billfold.apis.customer_api import CustomerApi, create_customer_app, custome
 from billfold.apis.partner_api import PartnerApi, create_partner_app, partner_operations
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.cli.python_process import tune_garbage_collector
+from billfold.data_keys.keys import DataKeys
 from billfold.documentation.app import DocumentationApp, OwnValues
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge import AppWithLifespan, name_of, observed
@@ -122,7 +123,8 @@ async def _open_apps(settings: Settings) -> AsyncIterator[tuple[AppWithLifespan,
 def _event_broadcaster(bank: Bank) -> EventBroadcaster:
     """Return the broadcaster of a worker. The server waits for responses, so streams end on a signal."""
     sandbox = not bank.settings.is_production
-    made = EventBroadcaster(bank.pool, sandbox=sandbox, on_open=lambda: _call_on_signals(made.stop))
+    keys = bank.ports[DataKeys]
+    made = EventBroadcaster(bank.pool, keys, sandbox=sandbox, on_open=lambda: _call_on_signals(made.stop))
     return made
 
 

@@ -10,6 +10,7 @@ import standardwebhooks
 from tests.node.runtime import node_command
 from tests.support.events import (
     BOTH,
+    KEYS,
     LOOPBACK,
     OWNER,
     PARTNER,
@@ -309,7 +310,7 @@ async def test_a_failed_delivery_lane_does_not_stop_other_lanes(scenario):
         await sequencer.sequence_events(scenario.pool, now=scenario.now)
         stop = asyncio.Event()
         dispatcher = WebhookDispatcher(
-            scenario.pool, VAULT, Stumbling(bad.url), clock=lambda: scenario.now, pause_seconds=0.01
+            scenario.pool, VAULT, KEYS, Stumbling(bad.url), clock=lambda: scenario.now, pause_seconds=0.01
         )
         work = asyncio.create_task(dispatcher.run(stop))
         async with asyncio.timeout(10):

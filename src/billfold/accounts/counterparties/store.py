@@ -14,9 +14,10 @@ import msgspec
 from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
-from billfold.accounts.notes.store import has_terms, open_note
+from billfold.accounts.notes.store import has_terms
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
+from billfold.data_keys.notes import open_note
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import Book

@@ -24,7 +24,7 @@ from billfold.ledger.context import Context
 from billfold.ledger.types import EventKind
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
-from billfold.treasury.rules.withdraw import payable_cents
+from billfold.treasury.rules.withdraw import insufficient_funds, payable_cents
 
 _CAUSE = "PLACED"
 
@@ -41,7 +41,8 @@ def place_hold(books: Books, cmd: PlaceHold, ctx: Context) -> Outcome:
     if sum(until > ctx.now for _, until in pocket.liens) >= ACTIVE_MAX:
         raise Refused("too-many-holds", f"The pocket has {ACTIVE_MAX} holds. Release one first.")
     if (payable := payable_cents(pocket, ctx)) < cmd.amount:
-        raise Refused("insufficient-funds", f"The pocket can pay {format_usd(payable)} today, less fees and holds.")
+        why = f"The pocket can pay {format_usd(payable)} today, less fees and holds."
+        raise insufficient_funds(why, book, pocket, ctx, amount=cmd.amount)
     row = PlacedHold(
         customer_id=book.customer_id,
         hold_id=cmd.hold_id,

@@ -11,6 +11,7 @@ from billfold.accounts.notes.commands import Annotate
 from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery
 from billfold.accounts.notes.types import ShownNote
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
+from billfold.data_keys.notes import read_notes
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.notes import Note, NoteRow
@@ -23,10 +24,6 @@ _REFERENCED = f"""
 {_notes.select} WHERE customer_id = ANY($1::uuid[]) AND object_id = ANY($2::uuid[])
  UNION ALL
 {_notes.select} WHERE customer_id = ANY($1::uuid[]) AND external_key = ANY($2::uuid[])
-"""
-_OF_OBJECTS = """
-SELECT customer_id, object_id, external_id, metadata FROM object_note
- WHERE customer_id = ANY($1::uuid[]) AND object_id = ANY($2::uuid[])
 """
 _BY_KEY = "SELECT object_id FROM object_note WHERE customer_id = $1 AND external_key = $2"
 _BY_TERMS = "SELECT object_id FROM object_note WHERE customer_id = $1 AND terms @> $2::bigint[] LIMIT $3"
@@ -111,24 +108,10 @@ async def show_notes(bank: Bank, shown: Mapping[tuple[UUID, UUID], Shown]) -> li
     """Add the notes to objects for display, by customer and id; what was destroyed with its key is left out."""
     if shown:
         customers, ids = (list(dict.fromkeys(each)) for each in zip(*shown, strict=True))
-        rows = await bank.pool.fetch(_OF_OBJECTS, customers, ids)
-        ring = await bank.ports[DataKeys].load(bank.pool, {row["customer_id"] for row in rows}) if rows else {}
-        for customer_id, object_id, external_id, metadata in rows:
-            each, data_key = shown.get((customer_id, object_id)), ring[customer_id]
-            if each is not None:
-                opened = open_note(data_key, {"external_id": external_id, "metadata": metadata})
-                each.external_id, each.metadata = opened.get("external_id"), opened.get("metadata", {})
+        for place, note in (await read_notes(bank.pool, bank.ports[DataKeys], customers, ids)).items():
+            if (each := shown.get(place)) is not None:
+                each.external_id, each.metadata = note.get("external_id"), note.get("metadata", {})
     return list(shown.values())
-
-
-def open_note(data_key: DataKey | None, sealed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a note that are given and not destroyed."""
-    opened = {
-        name: text
-        for name in ("external_id", "metadata")
-        if isinstance(sealed.get(name), str) and (text := _FIELD.open(data_key, sealed[name])) is not None
-    }
-    return opened | ({"metadata": msgspec.json.decode(opened["metadata"])} if "metadata" in opened else {})
 
 
 async def terms_of(bank: Bank, owner: UUID, kind: str, query: NoteQuery) -> list[int] | None:

@@ -11,9 +11,9 @@ import msgspec
 from asyncpg import Record
 
 from billfold.accounts.counterparties.types import format_name
-from billfold.accounts.notes.store import open_note
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, RequestContent
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.notes import open_note
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us.store import find_by_ids
 from billfold.platform.database.connection import Db

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.store import envelope_of, event_of
+from billfold.data_keys.keys import DataKeys
+from billfold.events.store import envelope_of, event_of, with_notes
 from billfold.events.webhooks.store import Attempt, Delivery, SubscriptionQueue, policy_of
 from billfold.events.webhooks.subscriptions import secret_context
 from billfold.platform.crypto import Vault
@@ -303,17 +304,14 @@ async def read_queue(
 
 
 async def list_due_deliveries(
-    conn: Connection | Pool, queue: SubscriptionQueue, now: datetime, *, limit: int
+    conn: Connection | Pool, keys: DataKeys, queue: SubscriptionQueue, now: datetime, *, limit: int
 ) -> list[Delivery]:
     """Return the next due deliveries of a queue, in sending order."""
     rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
+    events = await with_notes(conn, keys, [event_of(row) for row in rows], by_customer=queue.customer_id is not None)
     return [
-        Delivery(
-            event_id=row["event_id"],
-            body=_encode(envelope_of(event_of(row), queue.customer_id)),
-            tries=row["attempts"],
-        )
-        for row in rows
+        Delivery(event_id=event.event_id, body=_encode(envelope_of(event, queue.customer_id)), tries=row["attempts"])
+        for row, event in zip(rows, events, strict=True)
     ]
 
 

@@ -17,6 +17,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
+from billfold.data_keys.keys import DataKeys
 from billfold.events import sequencer
 from billfold.events.webhooks import attempts, rules
 from billfold.events.webhooks.attempts import OnFailing
@@ -61,6 +62,7 @@ class WebhookDispatcher:
         self,
         pool: Pool,
         vault: Vault,
+        keys: DataKeys,
         client: GuardedWebhookClient,
         *,
         clock: Callable[[], datetime] = wall_now,
@@ -70,6 +72,7 @@ class WebhookDispatcher:
     ) -> None:
         self.pool = pool
         self.vault = vault
+        self.keys = keys
         self.client = client
         self.clock = clock
         self.on_failing = on_failing
@@ -128,6 +131,7 @@ class _Session:
         self.seen_alive_at = 0.0
         self._pool = dispatcher.pool
         self._vault = dispatcher.vault
+        self._keys = dispatcher.keys
         self._client = dispatcher.client
         self._clock = dispatcher.clock
         self._on_failing = dispatcher.on_failing
@@ -202,7 +206,8 @@ class _Session:
 
     async def _deliver(self, queue: SubscriptionQueue, connection: GuardedConnection) -> bool:
         """Deliver some of the due events; return whether to continue at once."""
-        deliveries = await attempts.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
+        now = self._clock()
+        deliveries = await attempts.list_due_deliveries(self._pool, self._keys, queue, now, limit=DELIVERY_PAGE_SIZE)
         page_deadline = monotonic() + PAGE_SECONDS
         recorded: list[asyncio.Future[None]] = []
         succeeded = bool(deliveries)

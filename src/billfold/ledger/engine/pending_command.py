@@ -120,7 +120,9 @@ def answer_from_outcome(outcome: Outcome, *, accepted: bool, replayed: bool) -> 
         return Answer(outcome, replayed)
     if outcome["refused"] == "not-found":
         return NotFound(outcome["detail"], **outcome["facts"])
-    return Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
+    refused = Refused(outcome["refused"], outcome["detail"], **outcome["facts"])
+    refused.about = outcome.get("about")
+    return refused
 
 
 async def earlier_runs(conn: Connection, batch: Sequence[PendingCommand]) -> dict[UUID, Record]:
@@ -239,7 +241,8 @@ def decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outco
         return command.decide(own, ctx), True
     except (Refused, NotFound) as refusal:
         undo(own.values())
-        return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}, False
+        outcome = {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}
+        return outcome | ({"about": refusal.about} if refusal.about else {}), False
 
 
 def undo(books: Iterable[Book]) -> None:

@@ -17,6 +17,17 @@ class InsufficientFunds(Exception):
     """The pocket cannot raise the amount. The caller undoes the journal entry it began."""
 
 
+def insufficient_funds(
+    detail: str, book: Book, pocket: PocketBook, ctx: Context, *, amount: int | None, fee: int = 0
+) -> Refused:
+    """Return the refusal of a payment that the pocket cannot raise, with what its explanation begins with."""
+    refused = Refused("insufficient-funds", detail)
+    if amount is not None:
+        key = {"customer_id": str(book.customer_id), "pocket_id": str(pocket.pocket_id)}
+        refused.about = {**key, "at": ctx.now.isoformat(), "amount": amount, "fee": fee}
+    return refused
+
+
 class Withdrawn(NamedTuple):
     """The cents paid, the number of the posting that pays them, and the part that settles later."""
 

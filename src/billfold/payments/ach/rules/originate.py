@@ -24,8 +24,8 @@ from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, CollectA
 from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.review import review_reason
 from billfold.payments.ach.rules.windows import schedule
-from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.rules.withdraw import InsufficientFunds
+from billfold.platform.errors import NotFound
+from billfold.treasury.rules.withdraw import InsufficientFunds, insufficient_funds
 
 PURPOSE = "ACCTVERIFY"
 """The entry description that Nacha requires for micro-deposits."""
@@ -104,9 +104,8 @@ def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, se
     try:
         return entries.book_entry(book, pocket, entry, ctx=ctx, settles_at=settles_at)
     except InsufficientFunds:
-        raise Refused(
-            "insufficient-funds", f"The pocket cannot raise {entry.amount} cents, less fees and holds."
-        ) from None
+        why = f"The pocket cannot raise {entry.amount} cents, less fees and holds."
+        raise insufficient_funds(why, book, pocket, ctx, amount=entry.amount) from None
 
 
 def _must_be_usable(book: Book, pocket: PocketBook, payee: Payee, *, direction: Direction) -> None:

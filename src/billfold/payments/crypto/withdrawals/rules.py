@@ -27,7 +27,7 @@ from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds, insufficient_funds, withdraw
 
 
 class WithdrawalStatus(StrEnum):
@@ -190,7 +190,8 @@ def _post_withdrawal(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Cont
         rail = book.internal_account(AccountKind.RAIL_CRYPTO)
         amount, posting_no, _ = withdraw(book, pocket, ctx, amount=cmd.amount, terms=ctx.same_day, to=rail)
     except InsufficientFunds:
-        raise Refused("insufficient-funds", "The pocket cannot raise the amount today.") from None
+        why = "The pocket cannot raise the amount today."
+        raise insufficient_funds(why, book, pocket, ctx, amount=cmd.amount) from None
     withdrawal = WithdrawalRow(
         customer_id=book.customer_id,
         withdrawal_id=cmd.withdrawal_id,

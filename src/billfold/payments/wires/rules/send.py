@@ -43,6 +43,7 @@ from billfold.treasury.rules.day_end import pay_fee, roll_business_day
 from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import (
     InsufficientFunds,
+    insufficient_funds,
     payable_cents,
     require_at_most,
     require_something,
@@ -287,7 +288,8 @@ def _post_wire(
         )
         require_at_most(cmd.at_most, amount)
     except InsufficientFunds:
-        raise Refused("insufficient-funds", "The pocket cannot raise the amount and its fees today.") from None
+        why = "The pocket cannot raise the amount and its fees today."
+        raise insufficient_funds(why, book, pocket, ctx, amount=amount, fee=fee) from None
     wire = msgspec.structs.replace(
         wire, amount=amount, fee=fee, transaction_id=group, entry_no=book.entry_no, send_at=send_at
     )
