@@ -225,7 +225,7 @@ async def test_requests_counterparties_and_limits_are_explained_to_members_by_th
 
 
 async def check_actors(customer_desk, narrow, world, asked):
-    """Check that a transfer says who requested and approved it to who may read the audit log, and to its partner no name."""
+    """Check that a transfer says who requested and approved it, but to its partner no name."""
     one = f"/api/v1/transfers/on-us/{asked['id']}/"
     by = asked["requested_by"]
     done = part(await explain(customer_desk, one), "Who did it")["steps"]
