@@ -118,7 +118,7 @@ class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def object_id(self) -> UUID | None:
-        """What it is about."""
+        """The id of the object that it is about."""
         found = msgspec.json.decode(self.payload).get(OBJECT_FIELDS.get(self.kind))
         return None if found is None else UUID(found)
 

@@ -1,4 +1,4 @@
-"""Who did what to a thing, by name, from the audit log, as far as the reader may know it."""
+"""Explains by the audit log who did what to a thing, by name, as far as the reader may know it."""
 
 from uuid import UUID
 

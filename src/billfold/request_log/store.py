@@ -54,7 +54,7 @@ class RequestFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a request was refused: the answer's text and figures, and the figures that it did not show."""
+    """The reason of a refusal: the answer's text and figures, and the figures that it did not show."""
 
     detail: str
     facts: dict[str, Any]
