@@ -85,9 +85,15 @@ class RequestLog(Protocol):
     """Keeps a log of the requests of each tenant."""
 
     def record(
-        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
+        self,
+        operation: Operation,
+        request: RawRequest,
+        response: HttpResponse | StreamedResponse,
+        *,
+        proven: bool,
+        key: UUID | None = None,
     ) -> None:
-        """Log a request whose token is known, once."""
+        """Log a request whose token is known, once, with its idempotency key as its owner's keys are kept."""
 
     async def close(self) -> None:
         """Write the pending entries."""
@@ -244,10 +250,10 @@ class Api:
         await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
 
     def _record(
-        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
+        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, **proven: Any
     ) -> None:
         if self.request_log is not None:
-            self.request_log.record(operation, request, response, proven=proven)
+            self.request_log.record(operation, request, response, **proven)
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
@@ -271,7 +277,7 @@ class Api:
         wall = wall_now()
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         response, headers = await self.answer(operation, request, identity, wall=wall)
-        self._record(operation, request, response, proven=True)
+        self._record(operation, request, response, proven=True, key=identity.admission.key)
         await _send(request, response, headers, receive=receive, send=send)
 
     async def answer(
@@ -280,7 +286,6 @@ class Api:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
         if operation.previews and request.prefers_preview:  # its key is left for the request itself
             identity = replace(identity, admission=replace(identity.admission, key=None, claims=False))
-        request.key = identity.admission.key
         admission = await self._admit(operation, identity, wall)
         headers = response_headers(operation, admission, wall)
         if admission.verdict != "run":

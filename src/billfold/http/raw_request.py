@@ -169,7 +169,6 @@ class RawRequest:
 
     __slots__ = (
         "_query_values",
-        "about",
         "began_at",
         "body",
         "caller",
@@ -178,7 +177,6 @@ class RawRequest:
         "headers",
         "host",
         "is_head",
-        "key",
         "method",
         "path",
         "path_params",
@@ -209,10 +207,6 @@ class RawRequest:
         """The body as the operation declares it."""
         self.values: Mapping[str, Any] | None = None
         """The fields of a body that was never sent as JSON, by name."""
-        self.key: UUID | None = None
-        """Its idempotency key, as its owner's keys are kept."""
-        self.about: Mapping[str, object] | None = None
-        """The figures behind the error that it is answered with, which the answer does not show."""
         self.caller: Any = None  # a Call, whose module imports this one
         self.requester: Requester | None = None
         """The owner of the token that it carries, proven or not."""

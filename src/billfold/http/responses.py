@@ -6,8 +6,8 @@ only its trace id. The rest goes to the log. Tables as CSV files are written pag
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
@@ -76,6 +76,8 @@ class HttpResponse:
     content_type: str
     body: bytes = b""
     headers: Sequence[Header] = ()
+    about: Mapping[str, object] | None = None
+    """The figures behind an error, which are logged and not sent."""
 
     async def send(self, send: Send, more: Sequence[Header] = ()) -> None:
         """Send it, with `more` headers."""
@@ -172,8 +174,7 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
     if isinstance(error, InvalidInput):
         return invalid(error)
     if isinstance(error, BillfoldError):
-        request.about = error.about
-        return _refusal(error, request)
+        return replace(_refusal(error, request), about=error.about)
     if is_shortage(error):
         log.warning("database_unavailable", trace_id=request.trace_id, path=request.path, error=error_summary(error))
         return _refusal(database_unavailable(), request)

@@ -119,23 +119,26 @@ class RequestRecorder:
         self._closing = asyncio.Event()
 
     def record(
-        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
+        self,
+        operation: Operation,
+        request: RawRequest,
+        response: HttpResponse | StreamedResponse,
+        *,
+        proven: bool,
+        key: UUID | None = None,
     ) -> None:
         """Log a request whose token is known, once; a request without one belongs to nobody."""
         requester, request.requester = request.requester, None
         status = _STREAMED_STATUS if isinstance(response, StreamedResponse) else response.status
-        refused = not proven or status == _TOO_MANY
-        if requester is None or not self._has_room(requester.tenant_id, refused=refused):
+        limited = not proven or status == _TOO_MANY
+        if requester is None or not self._has_room(requester.tenant_id, refused=limited):
             return
         seconds = monotonic() - request.began_at
         error_code, places, is_replayed, refusal = _outcome(response)
-        entry_id, sealed = ids.new(), None
-        if refusal is not None and proven:
-            refusal = msgspec.structs.replace(refusal, about=request.about)
-            sealed = seal_refusal(self._vault, entry_id, requester.tenant_id, refusal)
+        entry_id = ids.new()
         entry = LoggedRequest(
             id=entry_id,
-            tenant_id=requester.tenant_id,
+            **requester._asdict(),
             requested_at=wall_now() - timedelta(seconds=seconds),
             trace_id=UUID(request.trace_id),
             method=request.method,
@@ -146,13 +149,10 @@ class RequestRecorder:
             fields=self._fields(operation, places) if places else [],
             has_idempotency_key=not _KEYS.isdisjoint(request.headers),
             is_replayed=is_replayed,
-            client_id=requester.client_id,
-            member_id=requester.member_id,
-            user_id=requester.user_id,
             ip_address=request.client,
             duration_ms=round(seconds * 1000),
-            idempotency_key=request.key,
-            refusal=sealed,
+            idempotency_key=key,
+            refusal=seal_refusal(self._vault, entry_id, requester.tenant_id, refusal) if refusal and proven else None,
         )
         self._queue.append(entry)
         if self._task is None or self._task.done():
@@ -224,5 +224,5 @@ def _outcome(response: HttpResponse | StreamedResponse) -> _Outcome:
     refusal = None
     if isinstance(body.detail, str) and response.status < _SERVER_ERROR and len(response.body) <= REFUSAL_BYTES_MAX:
         facts = {name: each for name, each in msgspec.json.decode(response.body).items() if name not in _STANDARD}
-        refusal = Refusal(detail=body.detail, facts=facts)
+        refusal = Refusal(detail=body.detail, facts=facts, about=response.about)
     return _Outcome(body.code, places, is_replayed, refusal)
