@@ -68,7 +68,7 @@ async def list_events(
     """
     subscriber, of = subscriber_of(caller), filters.subscription_id
     require_kinds(subscriber, filters.kinds, "query", "event_type[]")
-    chosen = EventFilter(filters.after, filters.kinds, filters.object_id)
+    chosen = EventFilter(filters.after, sorted(set(filters.kinds or ())) or None, filters.object_id)
     if of is not None:
         await webhook_store.get_subscription(bank.pool, subscriber, of)
     await sequence_events(bank.pool, now=caller.wall)

@@ -59,7 +59,7 @@ class JsonRpcClient:
 
         self._failure = httpx.HTTPError
         # To read the authorities of the web takes as long as ten calls, and plain http has none.
-        self._client = httpx.AsyncClient(timeout=timeout, trust_env=False, verify=url.startswith("https:"))
+        self._client = httpx.AsyncClient(timeout=timeout, trust_env=False, verify=not url.startswith("http:"))
 
     async def call(self, method: str, *params: object) -> Any:  # noqa: ANN401 - depends on the method
         """Return the result. Raises NodeUnavailable, or NodeRefused with the node's error."""
