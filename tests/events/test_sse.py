@@ -68,6 +68,9 @@ async def test_an_event_stream_has_the_same_events_as_the_list(customer_world, c
         told = []
         while (message := await stream.event()) is not None and message[1] != "end":
             told.append(message[2])
+    async with listen(customer_desk, f"after_sequence=0&follow=false&object_id={pocket.id}") as stream:
+        assert (await stream.event())[2]["object_id"] == pocket.id
+        assert (await stream.event())[1] == "end"
     listed = (await customer_desk.get("/api/v1/events/", {"order": "asc"}))["items"]
     assert told == [each["event"] for each in listed]
     assert [each["sequence"] for each in told] == [*range(1, 8)]
