@@ -118,15 +118,15 @@ def explain_trade(shown: Trade, row: TradeRow, bank: Bank) -> Explanation:
     )
 
 
-async def explain_wire(row: WireRow, bank: Bank) -> Explanation:
-    """Explain the status of a wire."""
+async def explain_wire(row: WireRow, bank: Bank, *, at: datetime) -> Explanation:
+    """Explain the status of a wire at an instant."""
     outgoing = row.direction == WireDirection.OUTGOING
     steps = [happened("Created" if outgoing else "Received", row.created_at, amount=row.amount)]
     is_waiting = row.status == WireStatus.PENDING and row.reason == WAITING_FOR_FUNDS
     if outgoing and row.status == WireStatus.PENDING and row.send_at is not None:
         steps.append(happened("Due" if is_waiting else "Leaves", bank.calendars.settles_at(row.send_at)))
     if outgoing and row.imad is not None:
-        former = await store.list_former(bank.pool, row.customer_id, "wire", row.wire_id)
+        former = await store.list_former(bank.pool, row.customer_id, "wire", row.wire_id, at=at)
         steps += [happened("Sent to Fedwire", each.until) for each in former if each.row["imad"] is None][-1:]
     if row.settled_at is not None:
         steps.append(happened("Settled", row.settled_at))
@@ -141,13 +141,13 @@ async def explain_wire(row: WireRow, bank: Bank) -> Explanation:
     )
 
 
-async def explain_ach(entry: AchEntry, bank: Bank) -> Explanation:
-    """Explain the status of an ACH origination."""
+async def explain_ach(entry: AchEntry, bank: Bank, *, at: datetime) -> Explanation:
+    """Explain the status of an ACH origination at an instant."""
     steps, approved_at = [happened("Created", entry.created_at, amount=entry.amount)], entry.created_at
-    former = await store.list_former(bank.pool, entry.customer_id, "ach_entry", entry.ach_id)
-    for at, status in store.status_changes(former, entry.status):
-        steps.append(happened(status.replace("_", " ").capitalize(), at))
-        approved_at = at if status == AchStatus.APPROVED else approved_at
+    former = await store.list_former(bank.pool, entry.customer_id, "ach_entry", entry.ach_id, at=at)
+    for changed_at, status in store.status_changes(former, entry.status):
+        steps.append(happened(status.replace("_", " ").capitalize(), changed_at))
+        approved_at = changed_at if status == AchStatus.APPROVED else approved_at
     if entry.reason is not None and entry.status == AchStatus.PENDING:
         steps.append(happened("In review", entry.reason))
     if entry.return_code is not None:

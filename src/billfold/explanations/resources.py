@@ -1,6 +1,6 @@
 """Explains the status of Pockets, holds, counterparties, cards and applications."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from uuid import UUID
 
@@ -62,9 +62,9 @@ _APPLICATION = {
 }
 
 
-async def _history(bank: Bank, customer_id: UUID, table: str, object_id: UUID, status: str) -> list[Step]:
-    """Return the changes of a status, of a table that keeps its former rows."""
-    former = await store.list_former(bank.pool, customer_id, table, object_id)
+async def _history(bank: Bank, key: tuple[UUID, str, UUID], status: str, *, at: datetime) -> list[Step]:
+    """Return the changes of a status until an instant, of a table that keeps its former rows."""
+    former = await store.list_former(bank.pool, *key, at=at)
     return [happened(_name(after), at) for at, after in store.status_changes(former, status)]
 
 
@@ -72,16 +72,16 @@ def _name(status: str) -> str:
     return status.replace("_", " ").capitalize()
 
 
-async def explain_pocket_status(row: PocketRow, bank: Bank) -> Explanation:
-    """Explain the status of a Pocket."""
-    changes = await store.list_pocket_statuses(bank.pool, row.customer_id, row.pocket_id)
+async def explain_pocket_status(row: PocketRow, bank: Bank, *, at: datetime) -> Explanation:
+    """Explain the status of a Pocket at an instant."""
+    changes = await store.list_pocket_statuses(bank.pool, row.customer_id, row.pocket_id, at=at)
     steps = [happened("Opened", row.opened_at), *(happened(_name(status), at) for at, status in changes)]
     return narrate("Status", row.status, _POCKET[row.status], *steps)
 
 
-async def explain_hold(row: PlacedHold, bank: Bank) -> Explanation:
-    """Explain what a hold keeps, and until when."""
-    former = await store.list_former(bank.pool, row.customer_id, "hold", row.hold_id)
+async def explain_hold(row: PlacedHold, bank: Bank, *, at: datetime) -> Explanation:
+    """Explain what a hold keeps at an instant, and until when."""
+    former = await store.list_former(bank.pool, row.customer_id, "hold", row.hold_id, at=at)
     steps = [happened(f"Placed: {row.reason}", row.created_at, amount=row.placed)]
     states = [msgspec.convert(each.row, PlacedHold, strict=False) for each in former]
     used: list[Input] = []
@@ -111,10 +111,10 @@ async def explain_hold(row: PlacedHold, bank: Bank) -> Explanation:
     return narrate("Status", row.status, _HOLD[row.status], *steps, parts=[kept])
 
 
-async def explain_counterparty(shown: Counterparty, customer_id: UUID, bank: Bank) -> Explanation:
-    """Explain the status of a counterparty, by its verification as it is shown."""
+async def explain_counterparty(shown: Counterparty, customer_id: UUID, bank: Bank, *, at: datetime) -> Explanation:
+    """Explain the status of a counterparty at an instant, by its verification as it is shown."""
     steps = [happened("Created", shown.time_created)]
-    steps += await _history(bank, customer_id, "counterparty", shown.id, shown.status)
+    steps += await _history(bank, (customer_id, "counterparty", shown.id), shown.status, at=at)
     check = shown.verification
     steps.append(happened(f"Verification: {check.type.replace('_', ' ')}", _name(check.status)))
     if shown.status == "PENDING" and check.type == "incoming_wire":
@@ -145,13 +145,13 @@ _DECLINE = {
 _DECLINES_SINCE = timedelta(days=30)
 
 
-async def explain_card(row: CardRow, bank: Bank) -> Explanation:
+async def explain_card(row: CardRow, bank: Bank, *, at: datetime) -> Explanation:
     """Explain the status of a card, and its latest declined authorizations of the last 30 days."""
     steps = [
         happened("Created", row.created_at),
-        *await _history(bank, row.customer_id, "card", row.card_id, row.status),
+        *await _history(bank, (row.customer_id, "card", row.card_id), row.status, at=at),
     ]
-    since = et_date(await bank.now()) - _DECLINES_SINCE
+    since = et_date(at) - _DECLINES_SINCE
     declined = await store.list_declined(bank.pool, row.customer_id, row.card_id, since)
     limits = await find_limits(bank.pool, row.customer_id, row.card_id) if declined else None
     parts = [await _explain_decline(each, limits, bank) for each in declined]

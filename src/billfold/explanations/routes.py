@@ -53,20 +53,20 @@ async def _with_actions(caller: Call, bank: Bank, explanation: Explanation, *abo
     return _explained(caller, explanation)
 
 
-@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/explain/", tag=_TAG)
-@get("/api/v2/transactions/{transaction_id}/explain/", TRANSACTIONS, tag=_TAG)
+@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/explain/", tag=_TAG, as_of=True)
+@get("/api/v2/transactions/{transaction_id}/explain/", TRANSACTIONS, tag=_TAG, as_of=True)
 async def explain_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Explained:
     """Explain transaction.
 
     Returns its status, the days that lead to its settlement date, and of a fee its days, rate and rounding.
     """
     shown = await get_transaction.handler(caller, bank, pocket_id, transaction_id)
-    row = await get_transaction_row(bank.pool, shown.customer_id, shown.pocket_id, shown.id)
+    row = await get_transaction_row(bank.pool, shown.customer_id, shown.pocket_id, shown.id, caller.as_of)
     fee = await payments.explain_fee(shown, row, bank)
     return _explained(caller, payments.explain_transaction(shown, row, bank, fee))
 
 
-@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/explain/", *get_trade.access, tag=_TAG)
+@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/explain/", *get_trade.access, tag=_TAG, as_of=True)
 async def explain_trade(caller: Call, bank: Bank, pocket_id: UUID, trade_id: UUID) -> Explained:
     """Explain trade.
 
@@ -77,14 +77,14 @@ async def explain_trade(caller: Call, bank: Bank, pocket_id: UUID, trade_id: UUI
     return _explained(caller, payments.explain_trade(shown, row, bank))
 
 
-@get("/api/v1/transfers/on-us/{transfer_id}/explain/", *get_on_us_transfer.access, tag=_TAG)
+@get("/api/v1/transfers/on-us/{transfer_id}/explain/", *get_on_us_transfer.access, tag=_TAG, as_of=True)
 async def explain_on_us_transfer(caller: Call, bank: Bank, transfer_id: UUID) -> Explained:
     """Explain on-us transfer.
 
     Returns its status. Of one that was rejected for lack of funds, what was needed and what the Pocket could pay.
     """
     await get_on_us_transfer.handler(caller, bank, transfer_id)
-    row = await get_transfer(bank.pool, *await caller.owned(bank, "transfer", transfer_id))
+    row = await get_transfer(bank.pool, *await caller.owned(bank, "transfer", transfer_id), caller.as_of)
     explanation = await payments.explain_transfer(row, bank, with_pocket=caller.may(_POCKETS))
     return await _with_actions(caller, bank, explanation, row.customer_id, row.transfer_id)
 
@@ -100,30 +100,30 @@ async def explain_transfer_request(member: CustomerCaller, bank: Bank, transfer_
     return _explained(member, await payments.explain_request(shown, row, bank, with_pocket=member.may(_POCKETS)))
 
 
-@get("/api/v1/wires/{wire_id}/explain/", *get_wire.access, tag=_TAG)
+@get("/api/v1/wires/{wire_id}/explain/", *get_wire.access, tag=_TAG, as_of=True)
 async def explain_wire(caller: Call, bank: Bank, wire_id: UUID) -> Explained:
     """Explain wire.
 
     Returns its status, and the cut-off and days that lead to its settlement date.
     """
     shown = await get_wire.handler(caller, bank, wire_id)
-    row = await get_wire_row(bank.pool, shown.customer_id, shown.id)
-    return await _with_actions(caller, bank, await payments.explain_wire(row, bank), row.customer_id, row.wire_id)
+    row = await get_wire_row(bank.pool, shown.customer_id, shown.id, as_of=caller.as_of)
+    return await _with_actions(caller, bank, await payments.explain_wire(row, bank, at=caller.now), row.customer_id, row.wire_id)
 
 
-@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/explain/", tag=_TAG)
+@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/explain/", tag=_TAG, as_of=True)
 async def explain_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> Explained:
     """Explain ACH origination.
 
     Returns its status, the days that lead to its settlement date, and of a collection those to the end of its hold.
     """
     shown = await get_ach_origination.handler(caller, bank, account_id, transfer_id)
-    entry = await get_origination(bank.pool, shown.customer_id, shown.id)
-    return await _with_actions(caller, bank, await payments.explain_ach(entry, bank), entry.customer_id, entry.ach_id)
+    entry = await get_origination(bank.pool, shown.customer_id, shown.id, caller.as_of)
+    return await _with_actions(caller, bank, await payments.explain_ach(entry, bank, at=caller.now), entry.customer_id, entry.ach_id)
 
 
-@get("/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/explain/", tag=_TAG)
-@get("/api/v2/counterparties/{counterparty_id}/explain/", COUNTERPARTIES, tag=_TAG)
+@get("/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/explain/", tag=_TAG, as_of=True)
+@get("/api/v2/counterparties/{counterparty_id}/explain/", COUNTERPARTIES, tag=_TAG, as_of=True)
 async def explain_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID) -> Explained:
     """Explain counterparty.
 
@@ -131,29 +131,29 @@ async def explain_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPat
     """
     shown = await get_counterparty.handler(caller, bank, customer_id, counterparty_id)
     owner = await caller.owner(bank, customer_id)
-    explanation = await resources.explain_counterparty(shown, owner, bank)
+    explanation = await resources.explain_counterparty(shown, owner, bank, at=caller.now)
     return await _with_actions(caller, bank, explanation, owner, shown.id)
 
 
-@get("/api/v2/pockets/{pocket_id}/status/explain/", SIGNED, POCKETS, tag=_TAG)
+@get("/api/v2/pockets/{pocket_id}/status/explain/", SIGNED, POCKETS, tag=_TAG, as_of=True)
 async def explain_pocket_status(caller: Call, bank: Bank, pocket_id: UUID) -> Explained:
     """Explain status of a Pocket.
 
     Returns the statuses that it had, and since when it has the present one.
     """
-    row = await get_pocket_row(bank.pool, *await caller.pocket(bank, pocket_id))
-    explanation = await resources.explain_pocket_status(row, bank)
+    row = await get_pocket_row(bank.pool, *await caller.pocket(bank, pocket_id), caller.as_of)
+    explanation = await resources.explain_pocket_status(row, bank, at=caller.now)
     return await _with_actions(caller, bank, explanation, row.customer_id, row.pocket_id)
 
 
-@get("/api/v2/pockets/{pocket_id}/holds/{hold_id}/explain/", *get_hold.access, tag=_TAG)
+@get("/api/v2/pockets/{pocket_id}/holds/{hold_id}/explain/", *get_hold.access, tag=_TAG, as_of=True)
 async def explain_hold(caller: Call, bank: Bank, pocket_id: UUID, hold_id: UUID) -> Explained:
     """Explain hold.
 
     Returns why it is there, what it still keeps, and when it ends.
     """
-    row = await get_hold_row(bank.pool, *await caller.pocket(bank, pocket_id), hold_id)
-    explanation = await resources.explain_hold(row, bank)
+    row = await get_hold_row(bank.pool, *await caller.pocket(bank, pocket_id), hold_id, caller.as_of)
+    explanation = await resources.explain_hold(row, bank, at=caller.now)
     return await _with_actions(caller, bank, explanation, row.customer_id, row.hold_id)
 
 
@@ -164,7 +164,7 @@ async def explain_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UU
     Returns its status, and why its latest payments were declined.
     """
     row = await find_card(caller, bank, account_id, card_id=card_id)
-    return await _with_actions(caller, bank, await resources.explain_card(row, bank), row.customer_id, row.card_id)
+    return await _with_actions(caller, bank, await resources.explain_card(row, bank, at=caller.now), row.customer_id, row.card_id)
 
 
 @get("/api/v1/business-applications/{application_id}/explain/", tag=_TAG)

@@ -15,7 +15,7 @@ from billfold.platform.database.connection import Db
 from billfold.platform.database.rows import Table
 
 _FORMER = f"""
-SELECT until, row::text AS row FROM former_row WHERE customer_id = $1 AND kind = $2 AND object_id = $3
+SELECT until, row::text AS row FROM former_row WHERE customer_id = $1 AND kind = $2 AND object_id = $3 AND until <= $4
  ORDER BY until DESC LIMIT {ROWS_MAX}
 """
 # The first version of each status among the newest ones: a Pocket has one for each commit that changed it.
@@ -23,7 +23,7 @@ _POCKET_STATUSES = """
 SELECT known_at, status FROM (
   SELECT known_at, version, status, lag(status) OVER (ORDER BY known_at, version) AS before FROM (
     SELECT known_at, version, status FROM pocket_version WHERE customer_id = $1 AND pocket_id = $2
-     ORDER BY known_at DESC, version DESC LIMIT 1000) v) s
+       AND known_at <= $3 ORDER BY known_at DESC, version DESC LIMIT 1000) v) s
  WHERE before <> status ORDER BY known_at, version
 """
 _EXECUTED = """
@@ -64,9 +64,9 @@ class Former(NamedTuple):
     row: dict[str, Any]
 
 
-async def list_former(conn: Db, customer_id: UUID, table: str, object_id: UUID) -> list[Former]:
-    """Return the former states of a row of a table that keeps them, oldest first."""
-    found = await conn.fetch(_FORMER, customer_id, table, object_id)
+async def list_former(conn: Db, customer_id: UUID, table: str, object_id: UUID, *, at: datetime) -> list[Former]:
+    """Return the former states at an instant of a row of a table that keeps them, oldest first."""
+    found = await conn.fetch(_FORMER, customer_id, table, object_id, at)
     return [Former(row["until"], msgspec.json.decode(row["row"])) for row in reversed(found)]
 
 
@@ -77,9 +77,11 @@ def status_changes(former: Sequence[Former], status: str) -> list[tuple[datetime
     return [(each.until, after) for each, after in pairs if each.row["status"] != after]
 
 
-async def list_pocket_statuses(conn: Db, customer_id: UUID, pocket_id: UUID) -> list[tuple[datetime, str]]:
-    """Return the changes of a Pocket's status among its last thousand states, oldest first."""
-    return [(row[0], row[1]) for row in await conn.fetch(_POCKET_STATUSES, customer_id, pocket_id)]
+async def list_pocket_statuses(
+    conn: Db, customer_id: UUID, pocket_id: UUID, *, at: datetime
+) -> list[tuple[datetime, str]]:
+    """Return the changes of a Pocket's status among its last thousand states at an instant, oldest first."""
+    return [(row[0], row[1]) for row in await conn.fetch(_POCKET_STATUSES, customer_id, pocket_id, at)]
 
 
 async def find_executed_at(conn: Db, customer_id: UUID, *command_ids: UUID) -> datetime | None:

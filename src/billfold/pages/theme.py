@@ -1,13 +1,16 @@
 """Appearance of the pages, and the headers against framing, scripts and referrers."""
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode, urlsplit
+
+from markupsafe import Markup
 
 from billfold.pages.fonts import font_source
 from billfold.platform.database.shortage import plain_error
@@ -16,6 +19,8 @@ from billfold.platform.money import format_price, format_usd
 
 COOKIE = "__Host-session"
 _KNOWN_CHARS = 4
+_AS_OF = "as_of"
+_OWN_LINK = re.compile(r'href="((?:/(?:companies|partners|team)/|\?)[^"#]*)(#[^"]*)?"')
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
@@ -61,6 +66,7 @@ class Theme:
         self._templates.filters["price"] = format_price
         self._templates.filters["ago"] = format_duration
         self._templates.filters["with_query"] = with_query
+        self._templates.filters["on_day"] = on_day
         self._templates.filters.update(filters)
         self._templates.globals["icon"] = icon
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
@@ -123,6 +129,20 @@ def format_duration(lasted: timedelta) -> str:
 def with_query(query: Mapping[str, str], **changes: str) -> str:
     """Return the query of an address with some of its names changed."""
     return urlencode({name: value for name, value in {**query, **changes}.items() if value})
+
+
+def on_day(html: str, day: date | None) -> str:
+    """Return a part of a page whose links to pages of a team, or to its own, stay as of a day."""
+    if day is None:
+        return html
+
+    def dated(link: re.Match[str]) -> str:
+        href, place = link.groups()
+        if f"{_AS_OF}=" in href:
+            return link[0]
+        return f'href="{href}{"&amp;" if "?" in href else "?"}{_AS_OF}={day}{place or ""}"'
+
+    return Markup(_OWN_LINK.sub(dated, html))  # noqa: S704 - a rendered page, and a date
 
 
 def format_dollars(amount: Decimal) -> str:

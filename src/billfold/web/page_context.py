@@ -11,10 +11,10 @@ import inspect
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property, wraps
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlencode
 from uuid import UUID
 
 from litestar import Response
@@ -33,6 +33,7 @@ from billfold.ledger.bank import Bank
 from billfold.oauth.rules.authorization_params import group_scopes
 from billfold.pages.theme import COOKIE, Theme, page_headers
 from billfold.platform.crypto import hash_token
+from billfold.platform.dates import is_day, parse_day
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.web.cookies import DEVICE_COOKIE, session_cookie
 from billfold.web.done_messages import DONE
@@ -52,6 +53,8 @@ RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
 
 HOME = "/"
 ACCOUNT = "/account"
+_OF_DAY = ("as_of", "cursor", "way", "offset", "done")
+"""Names in the address of a page as of a day that its state now does not have."""
 HTTP_OK = 200
 _FIELDS_MAX = 60
 _FORM_FIELDS_MAX = 150
@@ -198,6 +201,12 @@ class PageContext:
         except (AttributeError, KeyError):
             return ""
 
+    @property
+    def _asked_day(self) -> date | None:
+        """The day of `as_of` that a link names: a page that shows another state says so."""
+        text = self.query.get("as_of", "") if self.request.method == "GET" else ""
+        return parse_day(text) if is_day(text) else None
+
     async def memberships(self) -> list[Membership]:
         """Return the active memberships of the visitor, by the names of the companies."""
         return await store.list_user_memberships(self.pool, self.user.user_id, only_active=True)
@@ -249,6 +258,8 @@ class PageContext:
             "wrong": sentence_of(wrong),
             "field_errors": field_errors(wrong),
             "done": self._done(facts) if status == HTTP_OK else "",
+            "asked_day": self._asked_day,
+            "kept_query": urlencode({name: text for name, text in self.query.items() if name not in _OF_DAY}),
         } | {**self.shell, **facts}
         return Response(
             self._with_every_error(name, facts),

@@ -52,7 +52,11 @@ async def _days_from(
     days = [first + timedelta(days=n) for n in range((until - first).days)]
     ends = [et_instant(day + _ONE_DAY, 0) for day in days]
     states = await pocket_store.pocket_states_before(
-        conn, [Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at) for at in ends]
+        conn,
+        [
+            Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at, through=row.last_entry)
+            for at in ends
+        ],
     )
     return list(zip(days, states, strict=True))
 

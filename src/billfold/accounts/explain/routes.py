@@ -110,8 +110,8 @@ async def explain_pocket(
     )
 
 
-@get("/api/v2/customers/{customer_id}/pockets/explain/", tag="explain")
-@get("/api/v2/pockets/explain/", POCKETS, tag="explain")
+@get("/api/v2/customers/{customer_id}/pockets/explain/", tag="explain", as_of=True)
+@get("/api/v2/pockets/explain/", POCKETS, tag="explain", as_of=True)
 async def explain_total_of_pockets(
     *, caller: Call, bank: Bank, customer_id: MaybeInPath, field: PortfolioField = PortfolioField.TOTAL_VALUE
 ) -> Explained:
@@ -122,11 +122,11 @@ async def explain_total_of_pockets(
     owner = await caller.owner(bank, customer_id)
     if field in OF_ONE_BILL:
         raise InvalidInput.at("query", "field", msg="has no sum: it is that of one bill")
-    rows = await pocket_store.list_not_closed(bank.pool, owner)
+    rows = await pocket_store.list_not_closed(bank.pool, owner, caller.as_of)
     return Explained(field=field, as_of=caller.now, explanation=explain_total(bank, rows, field, now=caller.now))
 
 
-@get("/api/v2/pockets/{pocket_id}/earnings/explain/", SIGNED, EARNINGS)
+@get("/api/v2/pockets/{pocket_id}/earnings/explain/", SIGNED, EARNINGS, as_of=True)
 async def explain_earnings(
     *, caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery, field: EarningsField = EarningsField.EARNINGS
 ) -> Explained:
@@ -136,7 +136,7 @@ async def explain_earnings(
     """
     key = await caller.pocket(bank, pocket_id)
     async with _snapshot(bank) as conn:
-        row = await pocket_store.get_pocket(conn, *key)
+        row = await pocket_store.get_pocket(conn, *key, caller.as_of)
         (ends,) = await read_ends(conn, bank, [row], query, now=caller.now)
         moved = await read_movements(conn, await store.stretch_of(conn, row, ends.period, bank.calendars))
     explanation = ExplainedEarnings(bank, ends, moved).explain(field)
@@ -144,7 +144,7 @@ async def explain_earnings(
     return Explained(field=field, as_of=caller.now, pricing_timestamp=priced_at, explanation=explanation)
 
 
-@get("/api/v2/pockets/{pocket_id}/fees/explain/", SIGNED, POCKETS)
+@get("/api/v2/pockets/{pocket_id}/fees/explain/", SIGNED, POCKETS, as_of=True)
 async def explain_pocket_fees(caller: Call, bank: Bank, pocket_id: UUID) -> Explained:
     """Explain fee of a Pocket.
 
@@ -152,7 +152,7 @@ async def explain_pocket_fees(caller: Call, bank: Bank, pocket_id: UUID) -> Expl
     """
     key = await caller.pocket(bank, pocket_id)
     async with _snapshot(bank) as conn:
-        row = await pocket_store.get_pocket(conn, *key)
+        row = await pocket_store.get_pocket(conn, *key, caller.as_of)
         days = await read_days(conn, bank, row, caller.now)
     explanation = explain_fees(bank, row, days, caller.now)
     return Explained(field=PortfolioField.FEES, as_of=caller.now, explanation=explanation)

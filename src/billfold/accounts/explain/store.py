@@ -176,10 +176,14 @@ async def get_cash(conn: Connection, customer_id: UUID, pocket_id: UUID) -> Cash
 
 
 async def stretch_of(conn: Connection, row: PocketRow, period: Period, calendars: Calendars) -> PocketSpan:
-    """Return a period of a Pocket with its journal entries, as far as snapshots give them. A live one has no end."""
+    """Return a period of a Pocket with its journal entries, as far as snapshots give them. A live one has no end.
+
+    It ends with the last journal entry of a Pocket as of an instant.
+    """
     key = row.customer_id, row.pocket_id
     days = calendars.business_date(period.start), calendars.business_date(period.end)
     ((after, last),) = await conn.fetch(_ENTRIES, *key, *days)
+    last = last if row.last_entry is None else min(last, row.last_entry)
     return PocketSpan(*key, after, last, start=period.start, end=NEVER if period.live else period.end)
 
 

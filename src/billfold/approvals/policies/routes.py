@@ -87,21 +87,21 @@ async def get_policy(member: CustomerCaller, bank: Bank) -> Policy:
     return _shown(found)
 
 
-@get(f"{_POLICY}versions/", _READS, tag="approvals")
+@get(f"{_POLICY}versions/", _READS, tag="approvals", as_of=True)
 async def list_policy_versions(member: CustomerCaller, bank: Bank, wanted: OrderedQuery) -> CursorList[Policy]:
     """List policy versions.
 
     Returns all versions, that in force first.
     """
-    page = await wanted.read(bank, VERSIONS, member.customer_id, scope=f"policy:{member.customer_id}")
+    page = await wanted.read(bank, VERSIONS, member.customer_id, member.as_of, scope=f"policy:{member.customer_id}")
     return page_of(page, [_shown(each) for each in page.items])
 
 
-@get(f"{_POLICY}versions/{{version}}/", _READS, tag="approvals")
+@get(f"{_POLICY}versions/{{version}}/", _READS, tag="approvals", as_of=True)
 async def get_policy_version(member: CustomerCaller, bank: Bank, version: str) -> Policy:
     """Get policy version."""
     number = int(version) if re.fullmatch(r"[0-9]{1,9}", version) else 0
-    return _shown(await get_version(bank.pool, member.customer_id, number))
+    return _shown(await get_version(bank.pool, member.customer_id, number, as_of=member.as_of))
 
 
 @put(_POLICY, _WRITES, tag="approvals", status=202)

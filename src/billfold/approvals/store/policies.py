@@ -24,7 +24,9 @@ from billfold.policies.types import PolicyDecision, PolicyVersion
 _COLUMNS = (
     "SELECT version, document, content_hash, request_id, member_id, created_at FROM policy WHERE customer_id = $1"
 )
-_LATEST = f"{_COLUMNS} AND ($2::timestamptz IS NULL OR created_at <= $2) ORDER BY version DESC LIMIT 1"
+_BY_THEN = "created_at <= coalesce($2::timestamptz, 'infinity')"
+_LATEST = f"{_COLUMNS} AND {_BY_THEN} ORDER BY version DESC LIMIT 1"
+_ONE = f"{_COLUMNS} AND {_BY_THEN} AND version = $3"
 # So that of two requests at once the second sees what the first uses.
 _LOCK = "SELECT 1 FROM customer WHERE customer_id = $1 FOR NO KEY UPDATE"
 _REQUESTED = """
@@ -41,9 +43,9 @@ SELECT request_id, user_id, role FROM review
  WHERE customer_id = $1 AND request_id = ANY($2) AND decision = 'APPROVED' AND voided_at IS NULL
 """
 VERSIONS: KeysetList[PolicyVersion] = KeysetList(
-    f"{_COLUMNS} AND {{page}}", lambda row: msgspec.convert(dict(row), PolicyVersion), version="bigint"
+    f"{_COLUMNS} AND {_BY_THEN} AND {{page}}", lambda row: msgspec.convert(dict(row), PolicyVersion), version="bigint"
 )
-"""The versions of a customer's policy, the one in force first."""
+"""The versions of a customer's policy at an instant, None for now; the one in force first."""
 
 
 class ApprovedList(NamedTuple):
@@ -61,9 +63,9 @@ async def find_policy(conn: Db, customer_id: UUID, *, as_of: datetime | None = N
     return None if row is None else msgspec.convert(dict(row), PolicyVersion)
 
 
-async def get_policy(conn: Db, customer_id: UUID, version: int) -> PolicyVersion:
-    """Return a version. Raises NotFound."""
-    row = await conn.fetchrow(f"{_COLUMNS} AND version = $2", customer_id, version)
+async def get_policy(conn: Db, customer_id: UUID, version: int, *, as_of: datetime | None = None) -> PolicyVersion:
+    """Return a version, if it was there already at an instant. Raises NotFound."""
+    row = await conn.fetchrow(_ONE, customer_id, as_of, version)
     if row is None:
         raise NotFound("There is no such version of the policy.")
     return msgspec.convert(dict(row), PolicyVersion)

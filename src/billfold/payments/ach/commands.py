@@ -53,13 +53,13 @@ class AchEntry(Row, frozen=True, kw_only=True):
     table = "ach_entry"
     key_column = "ach_id"
     fingerprinted = True
-    keeps_former = ("status", "file_id", "trace_number")
     changing = frozenset(
         {
             *("status", "reason", "return_code", "trace_number", "file_id"),
             *("entry_no", "change_code", "corrected", "updated_at"),
         }
     )
+    keeps_former = (*sorted(changing), "due_at", "effective_on", "settles_at", "settled_at", "held_until")
 
     customer_id: UUID
     ach_id: UUID

@@ -34,7 +34,7 @@ from billfold.payments.ach.schemas import (
     render_origination,
 )
 from billfold.payments.return_codes import STATEMENT_CODES, receiver_codes
-from billfold.platform.database.paging import Page
+from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 CCD_FEATURE = "ccd"
@@ -104,7 +104,7 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
     return await _show_one(bank, await store.get_origination(bank.pool, owner, ach_id))
 
 
-@get("/api/v1/service-accounts/{account_id}/ach-originating/", tag="ach")
+@get("/api/v1/service-accounts/{account_id}/ach-originating/", tag="ach", as_of=True)
 async def list_account_ach_originations(
     caller: Caller,
     bank: Bank,
@@ -119,10 +119,11 @@ async def list_account_ach_originations(
     Returns the originations of one account, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page(bank, (owner, pocket_id), page_query, filters, statuses=statuses, direction=direction)
+    chosen = (sorted(statuses) if statuses else None, direction, *filters.values)
+    return await _page(bank, (owner, pocket_id), page_query, filters, chosen=chosen, as_of=caller.as_of)
 
 
-@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach")
+@get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach", as_of=True)
 async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> AchOrigination:
     """Get ACH origination
 
@@ -175,7 +176,7 @@ async def cancel_ach_origination(caller: Caller, bank: Bank, account_id: UUID, t
     return await _show_one(bank, await store.get_origination(bank.pool, owner, entry.ach_id))
 
 
-@get("/api/v1/customers/{customer_id}/ach-originating/", tag="ach")
+@get("/api/v1/customers/{customer_id}/ach-originating/", tag="ach", as_of=True)
 async def list_customer_ach_originations(
     caller: Caller,
     bank: Bank,
@@ -190,10 +191,11 @@ async def list_customer_ach_originations(
     Returns the originations of all accounts of a customer, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _page(bank, (owner, None), page_query, filters, statuses=statuses, direction=direction)
+    chosen = (sorted(statuses) if statuses else None, direction, *filters.values)
+    return await _page(bank, (owner, None), page_query, filters, chosen=chosen, as_of=caller.as_of)
 
 
-@get("/api/v1/ach-originating/", tag="ach")
+@get("/api/v1/ach-originating/", tag="ach", as_of=True)
 async def list_ach_originations(
     *,
     caller: Caller,
@@ -210,16 +212,15 @@ async def list_ach_originations(
     Returns the originations of all customers, newest first.
     """
     values = (sorted(statuses) if statuses else None, direction, returned, *payments.values, counterparty_id)
-    page = await page_query.read(
-        bank, store.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
-    )
+    listed, then = list_as_of(store.ORIGINATIONS_OF_PARTNER, store.ORIGINATIONS_OF_PARTNER_THEN, caller.as_of)
+    page = await page_query.read(bank, listed, caller.partner_id, *values, *then, scope="ach-originations")
     return searched_page_of(page, await _show(bank, page.items))
 
 
 async def _find(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> tuple[UUID, AchEntry]:
     """Return an origination of an account, and its customer. Raises NotFound."""
     owner, pocket_id = await caller.pocket(bank, account_id)
-    entry = await store.get_origination(bank.pool, owner, transfer_id)
+    entry = await store.get_origination(bank.pool, owner, transfer_id, caller.as_of)
     if entry.pocket_id != pocket_id:
         raise NotFound("There is no such ACH origination.")
     return owner, entry
@@ -231,19 +232,18 @@ async def _page(
     page_query: ListQuery,
     filters: PaymentFilters,
     *,
-    statuses: list[str] | None,
-    direction: str | None,
+    chosen: tuple[object, ...],
+    as_of: datetime | None,
 ) -> CursorList[AchOrigination]:
     owner, pocket_id = of
-    chosen = (sorted(statuses) if statuses else None, direction, *filters.values)
     if (external_id := filters.require_alone(*chosen)) is not None:
-        found = await find_noted(
-            bank, owner, TRANSFER, external_id, get=partial(store.get_origination, bank.pool, owner)
-        )
+        get = partial(store.get_origination, bank.pool, owner, as_of=as_of)
+        found = await find_noted(bank, owner, TRANSFER, external_id, get=get)
         found = [each for each in found if pocket_id in {None, each.pocket_id}]
         return page_of(Page(found), await _show(bank, found))
     values = (owner, pocket_id, *chosen, await terms_of(bank, owner, TRANSFER, filters))
-    page = await page_query.read(bank, store.ORIGINATIONS, *values, scope=f"ach:{owner}:{pocket_id}")
+    listed, then = list_as_of(store.ORIGINATIONS, store.ORIGINATIONS_THEN, as_of)
+    page = await page_query.read(bank, listed, *values, *then, scope=f"ach:{owner}:{pocket_id}")
     return page_of(page, await _show(bank, page.items))
 
 
@@ -271,7 +271,7 @@ class DebitFilters(SpanFilters, frozen=True, kw_only=True):
     returned: Returned = None
 
 
-@get(_DEBITS, SIGNED, READ_DEBITS, tag="ach")
+@get(_DEBITS, SIGNED, READ_DEBITS, tag="ach", as_of=True)
 async def list_ach_debits(
     caller: Caller | CustomerCaller, bank: Bank, page_query: ListQuery, filters: DebitFilters
 ) -> CursorList[ReceivedAchDebit]:
@@ -281,12 +281,13 @@ async def list_ach_debits(
     """
     owner = await caller.filtered_owner(bank, filters.customer_id, filters.pocket_id, or_else=", or pocket_id")
     values = (owner, filters.pocket_id, filters.status, filters.returned, *filters.values)
-    page = await page_query.read(bank, store.DEBITS, *values, scope=f"ach-debits:{owner}")
+    listed, then = list_as_of(store.DEBITS, store.DEBITS_THEN, caller.as_of)
+    page = await page_query.read(bank, listed, *values, *then, scope=f"ach-debits:{owner}")
     is_consumer = await _is_consumer(bank, owner)
     return page_of(page, [_render_debit(bank, each, caller.now, is_consumer=is_consumer) for each in page.items])
 
 
-@get(_DEBIT, SIGNED, READ_DEBITS, tag="ach")
+@get(_DEBIT, SIGNED, READ_DEBITS, tag="ach", as_of=True)
 async def get_ach_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID) -> ReceivedAchDebit:
     """Get ACH debit
 
@@ -339,6 +340,8 @@ async def _find_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID)
         entry = await store.get_entry(bank.pool, ach_id)
         is_debit = entry.way == AchWay.RECEIVING and entry.direction == types.Direction.DEBIT
         if is_debit and await caller.owner(bank, entry.customer_id) == entry.customer_id:
+            if caller.as_of is not None:
+                return await store.get_customers_entry(bank.pool, entry.customer_id, ach_id, as_of=caller.as_of)
             return entry
     except NotFound:
         pass  # a foreign entry is answered as one that does not exist

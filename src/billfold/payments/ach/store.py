@@ -24,7 +24,7 @@ from billfold.platform.dates import ET, et_date, et_instant
 from billfold.platform.ids import command_id
 
 _entries = Table(AchEntry, key=("ach_id",), noun="ACH entry")
-_originations = Table(AchEntry, noun="ACH origination")
+_originations, _of_customer = Table(AchEntry, noun="ACH origination"), Table(AchEntry, noun="ACH debit")
 _SELECT, _COLUMNS = _entries.select, _entries.columns()
 _REFERENCED = f"""
 {_SELECT} WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[])
@@ -39,7 +39,9 @@ SELECT DISTINCT ON (customer_id, pocket_id) {_COLUMNS} FROM ach_entry
         OR (status = 'IN_TRANSIT' AND direction = 'DEBIT' AND entry_no IS NULL))
  ORDER BY customer_id, pocket_id
 """
-_GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION'"
+_ORIGINATION = "customer_id = $1 AND ach_id = $2 AND ach_entry.way = 'ORIGINATION'"
+_GET = f"{_SELECT} WHERE {_ORIGINATION}"
+_GET_THEN = f"{_originations.select_as_of('$3', of=('$1', '$2'))} AND {_ORIGINATION}"
 _BY_TRACES = f"""{_SELECT}
  WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""
 _TO_REVIEW = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, written_no LIMIT $1"
@@ -60,33 +62,47 @@ SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
 """
 
 
-ORIGINATIONS = KeysetList(
-    f"""SELECT {_COLUMNS}, written_no FROM ach_entry
- WHERE customer_id = $1 AND way = 'ORIGINATION' AND ($2::uuid IS NULL OR pocket_id = $2)
+def _then(number: int) -> str:
+    return f"{_originations.select_as_of(f'${number}', 'written_no')} AND ach_entry"
+
+
+_NOW = f"SELECT {_COLUMNS}, written_no FROM ach_entry WHERE ach_entry"
+ORIGINATIONS, ORIGINATIONS_THEN = (
+    KeysetList(
+        f"""SELECT * FROM ({selected}.customer_id = $1 AND ach_entry.way = 'ORIGINATION') e
+ WHERE ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4)
-   AND {payment_filters("ach_entry", "ach_id", 5)} AND {{page}}""",
-    _entries.read,
-    **BY_CREATION,
+   AND {payment_filters("e", "ach_id", 5)} AND {{page}}""",
+        _entries.read,
+        **BY_CREATION,
+    )
+    for selected in (_NOW, _then(11))
 )
 """The originations of a customer, by Pocket, statuses, direction and `payment_filters`; None does not filter."""
-ORIGINATIONS_OF_PARTNER = BoundedList(
-    f"""SELECT {_COLUMNS}, written_no FROM ach_entry
- WHERE partner_id = $1 AND way = 'ORIGINATION' AND ($2::text[] IS NULL OR status = ANY($2))
+ORIGINATIONS_OF_PARTNER, ORIGINATIONS_OF_PARTNER_THEN = (
+    BoundedList(
+        f"""SELECT * FROM ({selected}.partner_id = $1 AND ach_entry.way = 'ORIGINATION') e
+ WHERE ($2::text[] IS NULL OR status = ANY($2))
    AND ($3::text IS NULL OR direction = $3) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4)
    AND {created_between(5)} AND {amount_between(7)} AND ($9::uuid IS NULL OR counterparty_id = $9) AND {{page}}""",
-    _entries.read,
-    Along("ach_entry WHERE partner_id = $1 AND way = 'ORIGINATION'"),
-    **BY_CREATION,
+        _entries.read,
+        Along(f"ach_entry WHERE partner_id = $1 AND way = 'ORIGINATION'{until}", places),
+        **BY_CREATION,
+    )
+    for selected, until, places in ((_NOW, "", (0,)), (_then(10), " AND created_at <= $2", (0, 9)))
 )
 """The originations of all customers of a partner, by statuses, direction and whether they were returned, and by
 `PaymentFilters` but their notes, which are sealed with keys of customers."""
-DEBITS = KeysetList(
-    f"""SELECT {_COLUMNS}, written_no FROM ach_entry
- WHERE customer_id = $1 AND way = 'RECEIVING' AND direction = 'DEBIT' AND ($2::uuid IS NULL OR pocket_id = $2)
+DEBITS, DEBITS_THEN = (
+    KeysetList(
+        f"""SELECT * FROM ({selected}.customer_id = $1 AND ach_entry.way = 'RECEIVING'
+   AND ach_entry.direction = 'DEBIT') e WHERE ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4)
    AND {created_between(5)} AND {amount_between(7)} AND {{page}}""",
-    _entries.read,
-    **BY_CREATION,
+        _entries.read,
+        **BY_CREATION,
+    )
+    for selected in (_NOW, _then(9))
 )
 """The debits that a customer has received, by Pocket, statuses, whether they were returned, time and amount."""
 
@@ -106,12 +122,15 @@ async def load_open_entries(
     return [(each.customer_id, each.ach_id, each) for each in await _entries.all(conn, _OPEN_ENTRIES, customer_ids)]
 
 
-async def get_origination(conn: Db, customer_id: UUID, ach_id: UUID) -> AchEntry:
-    """Return an entry the customer originated. Raises NotFound."""
+async def get_origination(conn: Db, customer_id: UUID, ach_id: UUID, as_of: datetime | None = None) -> AchEntry:
+    """Return an entry the customer originated, as it is or was. Raises NotFound."""
+    if as_of is not None:
+        return await _originations.one(conn, _GET_THEN, customer_id, ach_id, as_of)
     return await _originations.one(conn, _GET, customer_id, ach_id)
 
 
 get_entry = _entries.get
+get_customers_entry = _of_customer.get
 
 
 async def list_entries(

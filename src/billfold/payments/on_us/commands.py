@@ -68,6 +68,7 @@ class OnUsTransferRow(Row, frozen=True):
 
     table = "transfer"
     key_column = "transfer_id"
+    keeps_former = ("status", "reason", "amount")
 
     customer_id: UUID
     transfer_id: UUID

@@ -25,7 +25,7 @@ from billfold.payments.on_us import schemas, store
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder, TransferRow
 from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.database.connection import Pool
-from billfold.platform.database.paging import Page
+from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.database.pool import Batcher
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
@@ -135,7 +135,7 @@ READ, WRITE = with_scope("transfers.read", "transactions"), with_scope("transfer
 _ONE = "/api/v1/transfers/on-us/{transfer_id}/"
 
 
-@get("/api/v1/transfers/on-us/", SIGNED, READ, tag="transfers")
+@get("/api/v1/transfers/on-us/", SIGNED, READ, tag="transfers", as_of=True)
 async def list_on_us_transfers(
     caller: Call, bank: Bank, page_query: OrderedQuery, filters: schemas.TransferFilters
 ) -> SearchedList[schemas.OnUsTransfer]:
@@ -147,21 +147,23 @@ async def list_on_us_transfers(
     owner = await caller.filtered_owner(bank, filters.customer_id, filters.pocket_id, or_else=", or pocket_id")
     chosen = (filters.pocket_id, filters.status, filters.types, *filters.values)
     if (external_id := filters.require_alone(*chosen)) is not None:
-        found = await find_noted(bank, owner, TRANSFER, external_id, get=partial(store.get_transfer, bank.pool, owner))
+        get = partial(store.get_transfer, bank.pool, owner, as_of=caller.as_of)
+        found = await find_noted(bank, owner, TRANSFER, external_id, get=get)
         return searched_page_of(Page(found), await _show_all(caller, bank, found))
     values = (owner, *chosen, await terms_of(bank, owner, TRANSFER, filters))
-    page = await page_query.read(bank, store.TRANSFERS, *values, scope="on-us-transfers")
+    listed, then = list_as_of(store.TRANSFERS, store.TRANSFERS_THEN, caller.as_of)
+    page = await page_query.read(bank, listed, *values, *then, scope="on-us-transfers")
     return searched_page_of(page, await _show_all(caller, bank, page.items))
 
 
-@get(_ONE, SIGNED, READ, tag="transfers")
+@get(_ONE, SIGNED, READ, tag="transfers", as_of=True)
 async def get_on_us_transfer(caller: Call, bank: Bank, transfer_id: UUID) -> schemas.OnUsTransfer:
     """Get on-us transfer
 
     Returns a transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
-    return await show_transfer(caller, bank, await store.get_transfer(bank.pool, owner, own_id))
+    return await show_transfer(caller, bank, await store.get_transfer(bank.pool, owner, own_id, caller.as_of))
 
 
 @patch(_ONE, SIGNED, WRITE, tag="transfers", refuses=("external-id-taken",))
@@ -186,7 +188,8 @@ async def show_transfer(caller: Call, bank: Bank, row: TransferRow) -> schemas.O
 async def _show_all(caller: Call, bank: Bank, rows: Sequence[TransferRow]) -> list[schemas.OnUsTransfer]:
     """Return transfers for display with their notes, to a customer without the Pockets of others."""
     shown = {(row.customer_id, row.transfer_id): schemas.render_transfer(row) for row in rows}
-    for original_id, paid_back in (await store.list_reversals(bank.pool, [row.transfer_id for row in rows])).items():
+    reversals = await store.list_reversals(bank.pool, [row.transfer_id for row in rows], caller.as_of)
+    for original_id, paid_back in reversals.items():
         each = next(each for each in shown.values() if each.id == original_id)
         each.reversed_by = tuple(reversal.transfer_id for reversal in paid_back)
     if caller.only_customer_id is not None:

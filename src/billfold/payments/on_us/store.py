@@ -1,6 +1,7 @@
 """Queries of on-us transfers."""
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,27 +16,33 @@ from billfold.platform.database.paging import Along, BoundedList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
-_SELECT = f"""
+_SELECT = """
 WITH t AS MATERIALIZED (
-  SELECT {Table(OnUsTransferRow).columns()} FROM transfer WHERE {{condition}}
+  {stored} {condition}
 ), d AS MATERIALIZED (
   SELECT value, customer_id FROM directory
    WHERE kind = 'pocket' AND value = ANY(ARRAY(SELECT to_pocket_id::text FROM t)))
 SELECT t.*, d.customer_id AS payee_id FROM t LEFT JOIN d ON d.value = t.to_pocket_id::text
 """
 _OLDEST = "status = 'PENDING' AND transfer_id <> ALL($2::uuid[]) ORDER BY created_at, transfer_id LIMIT $1"
-_GET = _SELECT.format(condition="customer_id = $1 AND transfer_id = $2")
-_PENDING = f"{_SELECT.format(condition=_OLDEST)} ORDER BY created_at, transfer_id"
+_STORED = Table(OnUsTransferRow)
+_NOW = f"{_STORED.select} WHERE"
+_KEY = "customer_id = $1 AND transfer_id = $2"
+_GET = _SELECT.format(stored=_NOW, condition=_KEY)
+_GET_THEN = _SELECT.format(stored=f"{_STORED.select_as_of('$3', of=('$1', '$2'))} AND", condition=_KEY)
+_PENDING = f"{_SELECT.format(stored=_NOW, condition=_OLDEST)} ORDER BY created_at, transfer_id"
 _BY_IDS = f"""{
     _SELECT.format(
+        stored=_NOW,
         condition="(customer_id, transfer_id) IN "
-        "(SELECT customer_id, object_id FROM directory WHERE kind = 'transfer' AND value = ANY($1::uuid[]::text[]))"
+        "(SELECT customer_id, object_id FROM directory WHERE kind = 'transfer' AND value = ANY($1::uuid[]::text[]))",
     )
 }"""
 # They are transfers of its payee.
 _REVERSALS = """
 SELECT reverses_id, transfer_id, amount FROM transfer
- WHERE reverses_id = ANY($1::uuid[]) AND status = 'COMPLETED' ORDER BY created_at, transfer_id
+ WHERE reverses_id = ANY($1::uuid[]) AND status = 'COMPLETED'
+   AND created_at <= coalesce($2::timestamptz, 'infinity') ORDER BY created_at, transfer_id
 """
 # Two tables in one query: it runs whenever the book of a payer is loaded.
 _PENDING_OF_CUSTOMERS = """
@@ -54,24 +61,27 @@ class Reversal(NamedTuple):
     amount: int
 
 
-async def find_transfer(conn: Db, customer_id: UUID, transfer_id: UUID) -> TransferRow | None:
-    """Return the customer's transfer, or None."""
-    row = await conn.fetchrow(_GET, customer_id, transfer_id)
+async def find_transfer(
+    conn: Db, customer_id: UUID, transfer_id: UUID, as_of: datetime | None = None
+) -> TransferRow | None:
+    """Return the customer's transfer, as it is or was, or None."""
+    sql, then = (_GET, ()) if as_of is None else (_GET_THEN, (as_of,))
+    row = await conn.fetchrow(sql, customer_id, transfer_id, *then)
     return None if row is None else _read(row)
 
 
-async def get_transfer(conn: Db, customer_id: UUID, transfer_id: UUID) -> TransferRow:
-    """Return the customer's transfer. Raises NotFound."""
-    found = await find_transfer(conn, customer_id, transfer_id)
+async def get_transfer(conn: Db, customer_id: UUID, transfer_id: UUID, as_of: datetime | None = None) -> TransferRow:
+    """Return the customer's transfer, as it is or was. Raises NotFound."""
+    found = await find_transfer(conn, customer_id, transfer_id, as_of)
     if found is None:
         raise NotFound("There is no such transfer.")
     return found
 
 
-async def list_reversals(conn: Db, ids: Collection[UUID]) -> dict[UUID, list[Reversal]]:
-    """Return what has been paid back of transfers, by their ids, oldest first."""
+async def list_reversals(conn: Db, ids: Collection[UUID], as_of: datetime | None = None) -> dict[UUID, list[Reversal]]:
+    """Return what has been paid back of transfers, or had been, by their ids, oldest first."""
     found: dict[UUID, list[Reversal]] = {}
-    for original_id, *reversal in await conn.fetch(_REVERSALS, list(ids)) if ids else ():
+    for original_id, *reversal in await conn.fetch(_REVERSALS, list(ids), as_of) if ids else ():
         found.setdefault(original_id, []).append(Reversal(*reversal))
     return found
 
@@ -97,16 +107,22 @@ def _read(row: Record) -> TransferRow:
     return msgspec.convert(dict(row) | {"order": msgspec.json.decode(row["request"], type=TransferOrder)}, TransferRow)
 
 
-_STORED = Table(OnUsTransferRow)
-TRANSFERS = BoundedList(
-    f"""SELECT {_STORED.columns("t")}, NULL::uuid AS payee_id
-  FROM (SELECT *, (request->>'counterparty_id')::uuid AS counterparty_id FROM transfer) t
- WHERE t.customer_id = $1 AND ($2::uuid IS NULL OR $2 IN (t.from_pocket_id, t.to_pocket_id))
+_COUNTERPARTY = "(transfer.request->>'counterparty_id')::uuid AS counterparty_id"
+TRANSFERS, TRANSFERS_THEN = (
+    BoundedList(
+        f"""SELECT t.*, NULL::uuid AS payee_id
+  FROM ({selected} transfer.customer_id = $1) t
+ WHERE ($2::uuid IS NULL OR $2 IN (t.from_pocket_id, t.to_pocket_id))
    AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text[] IS NULL OR t.type = ANY($4))
    AND {payment_filters("t", "transfer_id", 5)} AND {{page}}""",
-    _read,
-    Along(f"transfer WHERE customer_id = $1 AND {created_between(2)}", places=(0, 4, 5)),
-    created_at="timestamptz",
-    transfer_id="uuid",
+        _read,
+        Along(f"transfer WHERE customer_id = $1 AND {created_between(2)}{until}", places=(0, 4, 5, *places)),
+        created_at="timestamptz",
+        transfer_id="uuid",
+    )
+    for selected, until, *places in (
+        (f"SELECT {_STORED.columns()}, {_COUNTERPARTY} FROM transfer WHERE", ""),
+        (f"{_STORED.select_as_of('$11', _COUNTERPARTY)} AND", " AND created_at <= $4", 10),
+    )
 )
 """The transfers that a customer pays, by Pocket, statuses, types and `payment_filters`; None does not filter."""

@@ -49,8 +49,8 @@ class WireRow(Row, frozen=True, kw_only=True):
     table = "wire"
     key_column = "wire_id"
     fingerprinted = True
-    keeps_former = ("imad", "omad")
-    changing = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
+    keeps_former = ("status", "reason", "imad", "omad", "settled_at", "updated_at")
+    changing = frozenset(keeps_former)
 
     customer_id: UUID
     wire_id: UUID

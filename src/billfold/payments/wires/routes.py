@@ -1,6 +1,7 @@
 """Wires: created by the Partner API, read by both APIs. Customers send them by transfer requests."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -24,7 +25,7 @@ from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires import store
 from billfold.payments.wires.commands import CancelWire, SendWire, WireRow
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
-from billfold.platform.database.paging import Page
+from billfold.platform.database.paging import Page, list_as_of
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 WIRES_FEATURE = "wires"
@@ -107,7 +108,7 @@ def _request_text(pocket_id: UUID, data: CreateWire) -> str:
     return msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
 
 
-@get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",))
+@get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",), as_of=True)
 async def list_wires(
     caller: Caller | CustomerCaller, bank: Bank, page_query: OrderedQuery, filters: WireFilters
 ) -> SearchedList[Wire]:
@@ -122,11 +123,12 @@ async def list_wires(
         if owner == "partner_id":
             raise InvalidInput.at("query", "customer_id", msg="is needed to filter by external_id or metadata")
         if (external_id := filters.require_alone(*chosen)) is not None:
-            get = partial(store.get_wire, bank.pool, owner_id)
+            get = partial(store.get_wire, bank.pool, owner_id, as_of=caller.as_of)
             found = await find_noted(bank, owner_id, TRANSFER, external_id, get=get)
             return searched_page_of(Page(found), await _render_wires(bank, found))
         terms = await terms_of(bank, owner_id, TRANSFER, filters)
-    page = await page_query.read(bank, store.LISTS[owner], owner_id, *chosen, terms, scope=f"wires:{owner}:{owner_id}")
+    listed, then = list_as_of(store.LISTS[owner], store.LISTS_THEN[owner], caller.as_of)
+    page = await page_query.read(bank, listed, owner_id, *chosen, terms, *then, scope=f"wires:{owner}:{owner_id}")
     return searched_page_of(page, await _render_wires(bank, page.items))
 
 
@@ -146,7 +148,7 @@ async def _list_owner(caller: Caller | CustomerCaller, bank: Bank, filters: Wire
     return owner, owner_id
 
 
-@get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires")
+@get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires", as_of=True)
 async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
     """Get wire
 
@@ -155,7 +157,7 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     owner = caller.customer_id if isinstance(caller, CustomerCaller) else (await caller.owned(bank, "wire", wire_id))[0]
     if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
-    return await _read_wire(bank, owner, wire_id)
+    return await _read_wire(bank, owner, wire_id, caller.as_of)
 
 
 @patch("/api/v1/wires/{wire_id}/", SIGNED, CANCEL, tag="wires", refuses=("external-id-taken",))
@@ -209,8 +211,8 @@ async def _seal_instructions(bank: Bank, owner: UUID, data: CreateWire) -> Creat
     return msgspec.structs.replace(data, wire_instructions=PartyField.TEXT.seal(data_key, data.wire_instructions))
 
 
-async def _read_wire(bank: Bank, owner: UUID, wire_id: UUID) -> Wire:
-    return (await _render_wires(bank, [await store.get_wire(bank.pool, owner, wire_id)]))[0]
+async def _read_wire(bank: Bank, owner: UUID, wire_id: UUID, as_of: datetime | None = None) -> Wire:
+    return (await _render_wires(bank, [await store.get_wire(bank.pool, owner, wire_id, as_of=as_of)]))[0]
 
 
 async def _render_wires(bank: Bank, rows: Sequence[WireRow]) -> list[Wire]:

@@ -249,6 +249,7 @@ async def expedite(conn: Db, wire_id: UUID, now: datetime) -> bool:
 
 
 _wires = Table(WireRow, "wire w", key=("w.customer_id", "w.wire_id"), noun="wire")
+_stored = Table(WireRow)
 _WIRE = _wires.columns("w")
 _CHARGES = "coalesce(({message}->>'charges')::bigint, 0)"
 _WITH_OUTSTANDING = f"""
@@ -343,7 +344,7 @@ async def load_open_wires(
     return [(each.customer_id, each.wire_id, each) for each in await _wires.all(conn, _OPEN_WIRES, customer_ids)]
 
 
-get_wire = _wires.get
+get_wire = _stored.get
 
 
 async def find_wire(conn: Db, wire_id: UUID) -> WireRow | None:
@@ -377,15 +378,23 @@ async def find_payments(conn: Db, uetrs: Sequence[str]) -> dict[tuple[str, str],
     return {(row["direction"], row["uetr"]): MatchedWire(*row) for row in rows}
 
 
-LISTS = {
-    owner: BoundedList(
-        f"""SELECT {_WIRE}, w.written_no FROM wire w
- WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2) AND ($3::text IS NULL OR w.direction = $3)
+_OWNERS = ("customer_id", "partner_id")
+
+
+def _list(owner: str, selected: str, then: str = "", *places: int) -> BoundedList[WireRow]:
+    return BoundedList(
+        f"""SELECT * FROM ({selected}.{owner} = $1) w
+ WHERE ($2::uuid IS NULL OR w.pocket_id = $2) AND ($3::text IS NULL OR w.direction = $3)
    AND ($4::text[] IS NULL OR w.status = ANY($4)) AND {payment_filters("w", "wire_id", 5)} AND {{page}}""",
         _wires.read,
-        Along(f"wire WHERE {owner} = $1 AND {created_between(2)}", places=(0, 4, 5)),
+        Along(f"wire WHERE {owner} = $1 AND {created_between(2)}{then}", places=(0, 4, 5, *places)),
         **BY_CREATION,
     )
-    for owner in ("customer_id", "partner_id")
+
+
+LISTS = {owner: _list(owner, f"SELECT {_WIRE}, w.written_no FROM wire w WHERE w") for owner in _OWNERS}
+LISTS_THEN = {
+    owner: _list(owner, f"{_stored.select_as_of('$11', 'written_no')} AND wire", " AND created_at <= $4", 10)
+    for owner in _OWNERS
 }
 """The wires of an owner, by Pocket, direction, statuses and `payment_filters`; None does not filter."""

@@ -119,8 +119,8 @@ class Table(Generic[StructType]):
         )
         has_key = " AND ".join(f"{name} = ${n}" for n, name in enumerate(key, 1))
         self._get = f"{self.select} WHERE {has_key}"
-        keeps_whole = getattr(row, "keeps_former", False) is True
-        self._get_as_of = f"{self.select_as_of('$3', of=('$1', '$2'))} AND {has_key}" if keeps_whole else ""
+        keeps = getattr(row, "keeps_former", False) and len(key) > 1
+        self._get_as_of = f"{self.select_as_of('$3', of=('$1', '$2'))} AND {has_key}" if keeps else ""
         places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
         self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
 
@@ -133,7 +133,8 @@ class Table(Generic[StructType]):
     def select_as_of(self, at: str, *more: str, of: tuple[str, str] | None = None, **computed: str) -> str:
         """Return the beginning of a SELECT of rows as they were at an instant, to be continued with `AND`.
 
-        Only for rows that `keeps_former` whole; `of` are the customer and the id of a single row. In conditions,
+        Only for rows that `keeps_former`, with all columns that change; `of` are the customer and the id of a single
+        row. In conditions,
         columns that change are those of `as_was`.
         """
         joined = joined_as_was(self._table, self._key_column, at, of=of)

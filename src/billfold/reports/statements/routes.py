@@ -75,8 +75,8 @@ Key = Annotated[
 ]
 
 
-@get("/api/v1/customers/{customer_id}/statements/")
-@get("/api/v1/statements/", READS, name="list_statements", refuses=("not-found",))
+@get("/api/v1/customers/{customer_id}/statements/", as_of=True)
+@get("/api/v1/statements/", READS, name="list_statements", refuses=("not-found",), as_of=True)
 async def list_customer_statements(
     *,
     caller: Call,
@@ -97,7 +97,7 @@ async def list_customer_statements(
     return await _page(caller, bank, wanted, owner=owner, filters=filters)
 
 
-@get("/api/v1/service-accounts/{account_id}/statements/", deprecated=V1_READS)
+@get("/api/v1/service-accounts/{account_id}/statements/", deprecated=V1_READS, as_of=True)
 async def list_account_statements(
     *,
     caller: Caller,
@@ -119,8 +119,8 @@ async def list_account_statements(
 async def _page(
     caller: Call, bank: Bank, wanted: StatementQuery, *, owner: UUID, filters: StatementFilters
 ) -> CursorList[Statement]:
-    values = msgspec.structs.astuple(filters)
-    page = await wanted.read(bank, STATEMENTS, owner, *values, scope=f"statements:{owner}", filters=filters)
+    values = (*msgspec.structs.astuple(filters), caller.as_of)
+    page = await wanted.read(bank, STATEMENTS, owner, *values, scope=f"statements:{owner}")
     return page_of(page, [_render(caller, bank, row) for row in page.items])
 
 

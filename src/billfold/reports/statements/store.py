@@ -126,17 +126,19 @@ _LATEST = f"""
 _IS_LATEST = """NOT EXISTS (
   SELECT 1 FROM statement n
    WHERE (n.customer_id, n.pocket_id, n.type, n.key) = (s.customer_id, s.pocket_id, s.type, s.key)
-     AND n.version > s.version)"""
+     AND n.version > s.version AND n.created_at <= coalesce($5::timestamptz, 'infinity'))"""
 STATEMENTS = KeysetList(
     f"""
 SELECT {_statements.columns("s")}, s.written_no FROM statement s
  WHERE s.customer_id = $1 AND ($2::uuid[] IS NULL OR s.pocket_id = ANY($2)) AND ($3::text[] IS NULL OR s.type = ANY($3))
-   AND ($4::text IS NULL OR starts_with(s.key, $4)) AND {_IS_LATEST} AND {{page}}
+   AND ($4::text IS NULL OR starts_with(s.key, $4)) AND s.created_at <= coalesce($5::timestamptz, 'infinity')
+   AND {_IS_LATEST} AND {{page}}
 """,
     _statements.read,
     **BY_CREATION,
 )
-"""Current statements of a customer, optionally of some Pockets, some types, and a month or year; newest first."""
+"""Statements of a customer that are current at an instant, None for now; optionally of some Pockets, some types, and a
+month or year; newest first."""
 
 
 def is_of_month(starts_at: str, ends_at: str, key: str) -> str:

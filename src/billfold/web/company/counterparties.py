@@ -26,6 +26,7 @@ from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
+from billfold.identity.partners.rules import FEATURES
 from billfold.payments.routing.routes import get_routing_number
 from billfold.payments.routing.store import list_bank_names
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -181,16 +182,20 @@ async def change(company: InCompany, counterparty_id: str) -> PageResponse:
 
 async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     """Return the page of one counterparty, whose forms have errors or none."""
+    past, pool, owner = company.look_back(), company.page.pool, company.customer_id
     found = await company.api.get(get_counterparty, counterparty_id=key)
+    # Of an earlier day the page shows the counterparty itself: names like it, payments and features are those of now.
+    paid = (
+        [] if company.is_past else await list_to_counterparty(pool, owner, key, now=company.clock.now, limit=_PAYMENTS)
+    )
+    features = frozenset(FEATURES) if company.is_past else await list_features(pool, owner)
     return company.render(
         "counterparty",
-        wrong=wrong,
+        wrong=wrong or past.wrong,
         counterparty=found,
-        look_alikes=await find_look_alikes(company, found),
-        payments=await list_to_counterparty(
-            company.page.pool, company.customer_id, key, now=company.clock.now, limit=_PAYMENTS
-        ),
-        not_payable=why_not_payable(found, await list_features(company.page.pool, company.customer_id)),
+        look_alikes=[] if company.is_past else await find_look_alikes(company, found),
+        payments=paid,
+        not_payable=why_not_payable(found, features),
         given=company.page.form,
     )
 

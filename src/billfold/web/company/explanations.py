@@ -24,7 +24,7 @@ from billfold.http.operations import Operation
 from billfold.platform.dates import format_day, format_moment
 from billfold.platform.errors import NotFound
 from billfold.web.console.spoken_formulas import spoken
-from billfold.web.console.team import InCompany
+from billfold.web.console.team import AS_OF, InCompany
 from billfold.web.page_context import PageResponse, path_id
 
 _PARTS_MAX = 30
@@ -199,7 +199,7 @@ def _path(row: Row, reader: Reader) -> str:
     return f"{reader.base}/{page}/{row.id}" if page else ""
 
 
-_OF_PAGE = ("part", "inputs")
+_OF_PAGE = ("part", "inputs", AS_OF)
 _STATUSES = {
     "counterparties": (routes.explain_counterparty, "counterparty_id"),
     "holds": (routes.explain_hold, "hold_id"),
@@ -283,6 +283,8 @@ async def _page(
 ) -> PageResponse:
     """Show an explanation, or the part of it that the query names."""
     query, pocket = company.page.query, None
+    if operation.as_of:
+        company.look_back()
     if pocket_id:
         names["pocket_id"] = path_id(pocket_id, "There is no such Pocket.")
         pocket = await company.api.get(get_pocket, omit="PORTFOLIO", pocket_id=names["pocket_id"])

@@ -45,14 +45,15 @@ async def choose_company(page: PageContext) -> PageResponse:
 @get("/companies/{customer_id:str}")
 async def show_home(company: InCompany) -> PageResponse:
     """Show what is to do, and a company's value."""
-    api, bank, now = company.api, company.page.server.bank, company.clock.now
-    rows = await list_not_closed(bank.pool, company.customer_id)
+    api, bank, past = company.api, company.page.server.bank, company.look_back()
+    now = past.at or company.clock.now
+    rows = await list_not_closed(bank.pool, company.customer_id, past.at)
     pockets, total, recent, values, to_do = await asyncio.gather(
         api.get(list_own_pockets, limit=_RECENT),
         _portfolio(company),
         api.get(list_own_transactions, limit=_RECENT),
         _value_over_time(bank, rows, now),
-        _to_do(company),
+        _to_do(company) if past.day is None else _nothing_to_do(),
     )
     face = [(each.maturity_date, each.face_value.value) for each in total.maturities]
     return company.render(
@@ -68,6 +69,11 @@ async def show_home(company: InCompany) -> PageResponse:
         ladder=maturity_ladder(face)[:_RECENT],
         recent=recent.items,
     )
+
+
+async def _nothing_to_do() -> dict[str, Any]:
+    """Return what is to do on an earlier day: nothing any more."""
+    return {"waiting": [], "reversals": [], "to_approve": 0, "failed": [], "agreement_due": False}
 
 
 async def _portfolio(company: Company) -> TotalPortfolio:

@@ -29,13 +29,11 @@ from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.strategies import STRATEGIES, Strategy
 from billfold.bills.types import Bill
-from billfold.http.caller import NOT_YET
-from billfold.http.parameters import WRONG_DAY
 from billfold.http.schemas import Amount
-from billfold.platform.dates import et_date, format_day, is_day, parse_day
-from billfold.platform.errors import InvalidInput, NotFound
+from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
-from billfold.web.console.lists import list_choices, past_day
+from billfold.web.console.lists import list_choices
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of, cents_of, instant_in_zone
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
@@ -63,9 +61,9 @@ _PERIODS: dict[Literal["mtd", "ytd", "all-time"], str] = {
 async def show_pockets(company: InCompany) -> PageResponse:
     """Show a company's Pockets, some at a time."""
     query, bank = company.page.query, company.page.server.bank
-    status, past = query.get("status", ""), past_day(company.page, bank, company.clock.now)
+    status, past = query.get("status", ""), company.look_back()
     listed = await company.api.get(
-        list_own_pockets, limit=_PAGE, offset=query.get("offset"), as_of=past.day, **{"filter[status]": status}
+        list_own_pockets, limit=_PAGE, offset=query.get("offset"), **{"filter[status]": status}
     )
     now = past.at or company.clock.now
     rows = await list_by_id(bank.pool, [(company.customer_id, each.id) for each in listed.items], past.at)
@@ -74,8 +72,6 @@ async def show_pockets(company: InCompany) -> PageResponse:
     return company.render(
         "pockets",
         whole=overview_of(bank, rows, now) if listed.count == len(rows) else None,
-        wrong=past.wrong,
-        past=past,
         pockets=listed,
         chosen=status,
         size=_PAGE,
@@ -179,35 +175,28 @@ async def change_pocket(company: InCompany, pocket_id: str) -> PageResponse:
 @get(_ONE)
 async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     """Show one Pocket, or as of the close of the day `as_of`."""
-    if "as_of" not in company.page.query:
-        return await _show_pocket(company, pocket_id)
+    if company.look_back().day is None:
+        return await _show_pocket(company, pocket_id, company.look_back().wrong)
     try:
-        return await _show_pocket_as_of(company, pocket_id, company.page.query["as_of"])
-    except InvalidInput as wrong:
-        if not wrong.errors[0].msg.startswith(NOT_YET):
-            return await _show_pocket(company, pocket_id, wrong)
-        day, last = parse_day(company.page.query["as_of"]), et_date(company.clock.now) - _DAY
-        said = f"{format_day(day)} has not ended yet. Choose {format_day(last)}, or a day before."
-        return await _show_pocket(company, pocket_id, said)
+        return await _show_pocket_as_of(company, pocket_id)
     except NotFound:
+        company.past = company.api.as_of = None
         return await _show_pocket(company, pocket_id, NotFound("The Pocket was not open yet on that day."))
 
 
-async def _show_pocket_as_of(company: Company, pocket_id: str, day: str) -> PageResponse:
-    if not is_day(day):
-        raise InvalidInput.at("query", "as_of", msg=WRONG_DAY, kind="date_parsing")
-    key, api, then = path_id(pocket_id, _NO_SUCH), company.api, {"as_of": day}
-    pocket: Pocket = await api.get(get_pocket, pocket_id=key, **then)
+async def _show_pocket_as_of(company: Company, pocket_id: str) -> PageResponse:
+    key, api = path_id(pocket_id, _NO_SUCH), company.api
+    pocket: Pocket = await api.get(get_pocket, pocket_id=key)
     return company.render(
         "pocket_as_of",
         pocket=pocket,
-        day=parse_day(day),
-        last_day=et_date(company.clock.now) - _DAY,
         earned=[
-            (label, await api.get(get_pocket_earnings, pocket_id=key, period=period, **then))
+            (label, await api.get(get_pocket_earnings, pocket_id=key, period=period))
             for period, label in _PERIODS.items()
         ],
-        recent=(await api.get(list_own_transactions, limit=_PAGE, **{"pocket[]": key}, **then)).items,
+        holds=(await api.get(list_holds, pocket_id=key, limit=ACTIVE_MAX, **{"filter[status]": "ACTIVE"})).items,
+        portals=(await api.get(list_portals, pocket_id=key, limit=_PAGE)).items,
+        recent=(await api.get(list_own_transactions, limit=_PAGE, **{"pocket[]": key})).items,
         names=await list_choices(company, [key]),
     )
 

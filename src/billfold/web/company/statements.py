@@ -36,6 +36,7 @@ _FILTERS = {"pocket": "account[]", "type": "type[]", "period": "key"}
 @get("/companies/{customer_id:str}/statements")
 async def show_statements(company: InCompany) -> PageResponse:
     """Show statements, the newest first."""
+    company.look_back()
     listing = await read_listing(company, list_customer_statements, _FILTERS, limit=_PAGE)
     shown = [each.service_account_id for each in listing.rows.items]
     return company.render(

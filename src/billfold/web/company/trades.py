@@ -44,6 +44,7 @@ async def download_trades(company: InCompany) -> PageResponse:
 async def show_trade(company: InCompany, pocket_id: str, trade_id: str) -> PageResponse:
     """Show one trade."""
     key, api = path_id(pocket_id, "There is no such Pocket."), company.api
+    company.look_back()
     trade: Trade = await api.get(get_trade, pocket_id=key, trade_id=path_id(trade_id, "There is no such trade."))
     counter = getattr(trade, "counter_pocket_id", None)
     return company.render(

@@ -31,7 +31,7 @@ from billfold.payments.cards.authorizations.disputes.routes import (
     create_card_dispute,
     withdraw_card_dispute,
 )
-from billfold.payments.cards.authorizations.disputes.store import get_purchase, list_of_purchase
+from billfold.payments.cards.authorizations.disputes.store import get_dispute, get_purchase, list_of_purchase
 from billfold.payments.on_us.reversals.commands import ReversalRequestRow
 from billfold.payments.on_us.reversals.routes import create_reversal_request, decline_reversal_request
 from billfold.payments.on_us.reversals.schemas import render_reversal
@@ -105,17 +105,17 @@ async def show_transaction(company: InCompany, transaction_id: str) -> PageRespo
 
 
 async def _show(company: Company, transaction_id: str, *, wrong: FormError = "") -> PageResponse:
-    key = path_id(transaction_id, _NO_SUCH)
+    key, past = path_id(transaction_id, _NO_SUCH), company.look_back()
     found = await company.api.get(get_transaction, transaction_id=key)
     wire_id = getattr(found, "wire_id", None)
-    wire = await get_wire(company.page.pool, found.customer_id, wire_id) if wire_id else None
+    wire = await get_wire(company.page.pool, found.customer_id, wire_id, as_of=past.at) if wire_id else None
     is_payment = wire is not None and (wire.wire_type, wire.direction) == (WireType.PAYMENT, WireDirection.OUTGOING)
     may_undo = company.may(_UNDOES) and found.direction == "DEBIT"
     reversal = await _reversal_request_of(company, found) if company.may(_UNDOES) else None
-    booked, today = et_date(found.time_booked), et_date(company.clock.now)
+    booked, today = et_date(found.time_booked), et_date(past.at or company.clock.now)
     return company.render(
         "transaction",
-        wrong=wrong,
+        wrong=wrong or past.wrong,
         may_cancel=may_undo and wire is not None and is_payment and wire.status == WireStatus.PENDING,
         return_codes=await _return_codes(company, found) if may_undo else {},
         may_ask_back=may_undo
@@ -169,7 +169,7 @@ async def _fee_of(company: Company, transaction: Any) -> dict[str, Any] | None: 
 async def _request_of(company: Company, transaction: Any) -> ShownTransferRequest | None:  # noqa: ANN401 - any variant
     """Return the transfer request of a transaction, whose id is that of the payment; None for others'."""
     key = getattr(transaction, "wire_id", None) or getattr(transaction, "on_us_transfer_id", None)
-    if key and transaction.direction == "DEBIT" and company.may("transfers.read"):
+    if key and transaction.direction == "DEBIT" and company.may("transfers.read") and not company.is_past:
         with suppress(NotFound):
             found: ShownTransferRequest = await company.api.get(get_transfer_request, transfer_id=key)
             return found
@@ -181,7 +181,7 @@ async def _trades_of(company: Company, transaction: Any) -> list[Trade]:  # noqa
     bank, owner = company.page.server.bank, company.customer_id
     row = await get_transaction_row(bank.pool, owner, None, transaction.id)
     trades = await list_of_entry(bank.pool, owner, row.pocket_id, row.entry_no)
-    return [render_trade(each, bank, company.clock.now) for each in trades]
+    return [render_trade(each, bank, company.past_at or company.clock.now) for each in trades]
 
 
 @post("/companies/{customer_id:str}/transactions/{transaction_id:str}/undo")
@@ -286,6 +286,9 @@ async def _disputes_of(company: Company, transaction: Any, *, may_undo: bool) ->
     except NotFound:  # it is only authorized
         return {"disputes": [], "dispute_reasons": []}
     disputes = await list_of_purchase(bank.pool, purchase, limit=_DISPUTES_MAX)
+    if (at := company.past_at) is not None:
+        then = [each.dispute_id for each in disputes if each.created_at <= at]
+        disputes = [await get_dispute(bank.pool, owner, each, as_of=at) for each in then]
     ids = {key for each in disputes for key in each.evidence_ids}
     documents = await open_names(bank.pool, bank, list((await list_documents(bank.pool, owner, ids)).values()))
     taken = sum(each.recovered if each.status == "WITHDRAWN" else each.amount for each in disputes)

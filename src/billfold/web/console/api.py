@@ -8,6 +8,7 @@ what the operation's function returns, and raises what it raises.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from billfold.http.operations import MAY_NEED_APPROVAL, Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.pages.theme import page_headers
+from billfold.platform.dates import format_day
 from billfold.platform.errors import (
     BillfoldError,
     FieldError,
@@ -44,10 +46,18 @@ class ApiClient:
     def __init__(self, api: Api, page: PageContext, *, proofs: frozenset[Proof], host: str, identify: Identify) -> None:
         self._api, self._page, self._proofs = api, page, proofs
         self._host, self._identify = host, identify
+        self.as_of: date | None = None
+        """The day as of whose close reads answer, those that can; None for now."""
 
     async def get(self, operation: Operation, /, **names: object) -> Any:  # noqa: ANN401 - what the operation returns
         """Return what an operation returns that only reads; `names` are those of its path and its query."""
-        return await self._call(operation, names)
+        offered = self._offered(operation)
+        if self.as_of is None or not offered.as_of or names.get("as_of"):
+            return await self._call(offered, names)
+        try:
+            return await self._call(offered, {**names, "as_of": self.as_of})
+        except NotFound:
+            raise NotFound(f"This was not there yet at the close of {format_day(self.as_of)}.") from None
 
     async def send(
         self, operation: Operation, body: Mapping[str, Any] | None = None, /, *, key: str = "", **names: object

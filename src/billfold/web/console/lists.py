@@ -4,25 +4,21 @@ A filter that the operation refuses is shown again with its error, as in a form.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
-from billfold.http.caller import NOT_YET, instant_named
 from billfold.http.operations import Operation
-from billfold.http.parameters import WRONG_DAY
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
-from billfold.ledger.bank import Bank
 from billfold.platform.database.paging import LIMIT_MAX
-from billfold.platform.dates import et_date, format_day, is_day, parse_day
+from billfold.platform.dates import et_date, is_day, parse_day
 from billfold.platform.errors import FieldError, InvalidInput, NotFound
-from billfold.web.console.team import ApiTeam, Company
+from billfold.web.console.team import AS_OF, ApiTeam, Company
 from billfold.web.forms import cents_of
-from billfold.web.page_context import FormError, PageContext
+from billfold.web.page_context import FormError
 
-_AS_OF = "as_of"
 TRANSACTION_FILTERS = {
     "pocket": "pocket[]",
     "type": "type[]",
@@ -33,7 +29,7 @@ TRANSACTION_FILTERS = {
     "amount_to": "amount_to",
     "portal": "portal[]",
     "text": "text",
-    _AS_OF: "as_of",
+    AS_OF: "as_of",
 }
 """The filters of transactions as pages name them, and as their operations do."""
 _CHOICES_MAX = 50
@@ -75,7 +71,7 @@ class Listing(NamedTuple):
     @property
     def day(self) -> date | None:
         """Return the business day that the rows are as of; None for now."""
-        text = self.filters.get(_AS_OF, "")
+        text = self.filters.get(AS_OF, "")
         return parse_day(text) if is_day(text) else None
 
     @property
@@ -101,9 +97,11 @@ async def read_listing(
     except InvalidInput as wrong:
         return Listing(NO_ROWS, filters, _in_address(wrong, names), presets=presets)
     except NotFound:
-        if _AS_OF not in filters:
+        if AS_OF not in filters:
             raise
         return Listing(NO_ROWS, filters, "There was nothing of this yet on that day.", presets=presets)
+    if AS_OF in filters:
+        team.look_back()
     return Listing(rows, filters, "", backwards=sent.get("way") == "newer", presets=presets)
 
 
@@ -116,31 +114,6 @@ def operation_filters(
         for name, text in filters.items()
         if name in names
     }
-
-
-class PastDay(NamedTuple):
-    """The business day that a page is as of, and its close; both are None for now."""
-
-    day: date | None
-    at: datetime | None
-    last_day: date
-    wrong: FormError = ""
-
-
-def past_day(page: PageContext, bank: Bank, now: datetime) -> PastDay:
-    """Return the day that the query of a page names."""
-    last_day, text = et_date(now) - timedelta(days=1), page.query.get(_AS_OF, "")
-    if not text:
-        return PastDay(None, None, last_day)
-    try:
-        if not is_day(text):
-            raise InvalidInput.at(_AS_OF, msg=WRONG_DAY, kind="date_parsing")
-        at = instant_named(text, bank.calendars, now, _AS_OF)
-    except InvalidInput as wrong:
-        is_early = wrong.errors[0].msg.startswith(NOT_YET)
-        said = f"{format_day(parse_day(text))} has not ended yet. Choose a day before." if is_early else wrong
-        return PastDay(None, None, last_day, said)
-    return PastDay(parse_day(text), at, last_day)
 
 
 async def list_choices(

@@ -49,8 +49,8 @@ class Partner(ApiTeam):
 
     @override
     def may(self, scope: str) -> bool:
-        """Tell whether the member may read, or also make changes."""
-        return scope.endswith(".read") or rules.may_change(self.own.role)
+        """Tell whether the member may read, or also make changes, which a page of an earlier day does not offer."""
+        return scope.endswith(".read") or (rules.may_change(self.own.role) and not self.is_past)
 
     @property
     def change(self) -> CredentialChange:

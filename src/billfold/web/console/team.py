@@ -6,7 +6,7 @@ A page function takes it as `operator` below `/bank`, as `company` below `/compa
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,17 +17,21 @@ from typing_extensions import override
 from billfold.apis.customer_api import CustomerApi
 from billfold.events.notifications.notify import count_unread
 from billfold.http.api import Identity
+from billfold.http.caller import NOT_YET, instant_named
 from billfold.http.operations import Operation, Proof
+from billfold.http.parameters import WRONG_DAY
 from billfold.http.raw_request import RawRequest
 from billfold.identity.operators import Operator, Power
 from billfold.identity.users.rules import PERMISSIONS, Confirmation, Membership
+from billfold.ledger.bank import Bank
 from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.types import AccessToken
 from billfold.platform.database.business_clock import read_clock
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.dates import et_date, format_day, is_day, parse_day
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.account.security_log import origin_of
 from billfold.web.console.api import ApiClient
-from billfold.web.page_context import PageContext, PageResponse
+from billfold.web.page_context import FormError, PageContext, PageResponse
 
 
 class PageClock(NamedTuple):
@@ -48,6 +52,34 @@ async def read_page_clock(page: PageContext) -> PageClock:
     if state is None:
         return PageClock(page.now, is_settable=True, is_frozen=False)
     return PageClock(state.at(page.now), is_settable=True, is_frozen=state.frozen)
+
+
+class PastDay(NamedTuple):
+    """The business day that a page is as of, and its close; both are None for now."""
+
+    day: date | None
+    at: datetime | None
+    last_day: date
+    wrong: FormError = ""
+
+
+AS_OF = "as_of"
+
+
+def past_day(page: PageContext, bank: Bank, now: datetime) -> PastDay:
+    """Return the day that the query of a page names."""
+    last_day, text = et_date(now) - timedelta(days=1), page.query.get(AS_OF, "")
+    if not text:
+        return PastDay(None, None, last_day)
+    try:
+        if not is_day(text):
+            raise InvalidInput.at(AS_OF, msg=WRONG_DAY, kind="date_parsing")
+        at = instant_named(text, bank.calendars, now, AS_OF)
+    except InvalidInput as wrong:
+        is_early = wrong.errors[0].msg.startswith(NOT_YET)
+        said = f"{format_day(parse_day(text))} has not ended yet. Choose a day before." if is_early else wrong
+        return PastDay(None, None, last_day, said)
+    return PastDay(parse_day(text), at, last_day)
 
 
 class Visit(NamedTuple):
@@ -78,6 +110,30 @@ class ApiTeam(TeamPage, ABC):
 
     layout: str
     api: ApiClient
+    past: PastDay | None = None
+
+    def look_back(self) -> PastDay:
+        """Show this page as of the day that its query names: it reads what was answered then, and changes nothing."""
+        self.past = past_day(self.page, self.page.server.bank, self.clock.now)
+        self.api.as_of = self.past.day
+        return self.past
+
+    @property
+    def past_at(self) -> datetime | None:
+        """The close of the earlier day that the page shows; None for now."""
+        return None if self.past is None else self.past.at
+
+    @property
+    def is_past(self) -> bool:
+        """Tell whether the page shows an earlier day."""
+        return self.past_at is not None
+
+    @override
+    def render(self, name: str, **facts: Any) -> PageResponse:
+        """Return a page, with the day that it is as of."""
+        if self.past is not None:
+            facts = {"past": self.past, "wrong": self.past.wrong} | facts
+        return super().render(name, **facts)
 
     @abstractmethod
     def may(self, scope: str) -> bool:
@@ -188,6 +244,10 @@ class Company(ApiTeam):
 
     @override
     def may(self, scope: str) -> bool:
+        """Tell whether the member's role includes a scope; on a page of an earlier day, only those of reads."""
+        return self.includes(scope) and (scope.endswith(".read") or not self.is_past)
+
+    def includes(self, scope: str) -> bool:
         """Tell whether the member's role includes a scope."""
         return scope in self.token.scopes
 

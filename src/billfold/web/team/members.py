@@ -17,7 +17,7 @@ from billfold.team import invitations, members
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
 from billfold.web.console.audit_sentences import sentence_of
-from billfold.web.console.lists import past_day
+from billfold.web.console.team import past_day
 from billfold.web.forms import Form, field_errors, read_form
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,

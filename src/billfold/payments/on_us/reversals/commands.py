@@ -29,6 +29,7 @@ class ReversalRequestRow(Row, frozen=True, kw_only=True):
     key_column = "reversal_id"
     noun = "reversal request"
     fingerprinted = True
+    keeps_former = True
 
     customer_id: UUID
     reversal_id: UUID

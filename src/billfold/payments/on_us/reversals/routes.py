@@ -21,6 +21,7 @@ from billfold.payments.on_us.reversals.commands import (
 from billfold.payments.on_us.routes import show_transfer
 from billfold.payments.on_us.schemas import OnUsTransfer
 from billfold.payments.on_us.store import get_transfer, list_reversals
+from billfold.platform.database.paging import list_as_of
 from billfold.platform.errors import NotFound, Refused
 
 _READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
@@ -87,7 +88,7 @@ async def create_reversal_request(
     return schemas.render_reversal(await store.get_request(bank.pool, payee, reversal_id), owner)
 
 
-@get(_ALL, SIGNED, _READ, tag="transfers")
+@get(_ALL, SIGNED, _READ, tag="transfers", as_of=True)
 async def list_reversal_requests(
     caller: Call, bank: Bank, page_query: OrderedQuery, filters: schemas.ReversalFilters
 ) -> SearchedList[schemas.ReversalRequest]:
@@ -97,11 +98,12 @@ async def list_reversal_requests(
     """
     owner = await caller.filtered_owner(bank, filters.customer_id)
     asks = None if filters.side is None else filters.side == "REQUESTER"
-    page = await page_query.read(bank, store.REQUESTS, owner, asks, filters.status, scope="reversal-requests")
+    listed, then = list_as_of(store.REQUESTS, store.REQUESTS_THEN, caller.as_of)
+    page = await page_query.read(bank, listed, owner, asks, filters.status, *then, scope="reversal-requests")
     return searched_page_of(page, [schemas.render_reversal(row, owner) for row in page.items])
 
 
-@get(_ONE, SIGNED, _READ, tag="transfers")
+@get(_ONE, SIGNED, _READ, tag="transfers", as_of=True)
 async def get_reversal_request(caller: Call, bank: Bank, reversal_id: UUID) -> schemas.ReversalRequest:
     """Get reversal request"""
     return schemas.render_reversal(*await _find(caller, bank, reversal_id))
@@ -184,7 +186,7 @@ async def _find(caller: Call, bank: Bank, reversal_id: UUID) -> tuple[ReversalRe
     """Return a request that is made to or by the caller's customer, and that customer. Raises NotFound."""
     entry = await bank.directory.find("reversal_request", reversal_id)
     if entry is not None:
-        row = await store.get_request(bank.pool, entry.customer_id, entry.object_id)
+        row = await store.get_request(bank.pool, entry.customer_id, entry.object_id, as_of=caller.as_of)
         for reader in (row.customer_id, row.requester_id):
             if await _owns(caller, bank, reader):
                 return row, reader

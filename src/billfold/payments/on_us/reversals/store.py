@@ -28,11 +28,17 @@ SELECT activity_id FROM transaction
    AND details->>'on_us_transfer_id' = $3::uuid::text LIMIT 1
 """
 get_request = _requests.get
-REQUESTS = KeysetList(
-    f"""SELECT {_requests.columns()}, written_no FROM reversal_request WHERE (customer_id = $1 OR requester_id = $1)
-   AND ($2::boolean IS NULL OR (requester_id = $1) = $2) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
-    _requests.read,
-    **BY_CREATION,
+REQUESTS, REQUESTS_THEN = (
+    KeysetList(
+        f"""SELECT * FROM ({selected} (reversal_request.customer_id = $1 OR reversal_request.requester_id = $1)) r
+ WHERE ($2::boolean IS NULL OR (requester_id = $1) = $2) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+        _requests.read,
+        **BY_CREATION,
+    )
+    for selected in (
+        f"SELECT {_requests.columns()}, written_no FROM reversal_request WHERE",
+        f"{_requests.select_as_of('$4', 'written_no')} AND",
+    )
 )
 """The requests to a customer and of it, by whether it is the requester, and by status; None does not filter."""
 

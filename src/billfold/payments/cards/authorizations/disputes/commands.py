@@ -55,6 +55,7 @@ class DisputeRow(Row, frozen=True, kw_only=True):
     key_column = "dispute_id"
     noun = "card dispute"
     fingerprinted = True
+    keeps_former = True
 
     customer_id: UUID
     dispute_id: UUID

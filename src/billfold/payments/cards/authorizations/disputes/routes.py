@@ -15,6 +15,7 @@ from billfold.payments.cards.authorizations.disputes.commands import (
     DisputeStatus,
     OpenDispute,
 )
+from billfold.platform.database.paging import list_as_of
 
 _READ, _WRITE = with_scope("transfers.read", "disputes"), with_scope("transfers.write", "disputes")
 _ALL, _ONE = "/api/v1/card-disputes/", "/api/v1/card-disputes/{dispute_id}/"
@@ -48,7 +49,7 @@ async def create_card_dispute(caller: Call, bank: Bank, data: schemas.CreateDisp
     return schemas.render_dispute(await store.get_dispute(bank.pool, owner, dispute_id))
 
 
-@get(_ALL, SIGNED, _READ, tag="cards")
+@get(_ALL, SIGNED, _READ, tag="cards", as_of=True)
 async def list_card_disputes(
     caller: Call, bank: Bank, page_query: OrderedQuery, filters: schemas.DisputeFilters
 ) -> SearchedList[schemas.CardDispute]:
@@ -58,15 +59,16 @@ async def list_card_disputes(
     """
     owner = await caller.filtered_owner(bank, filters.customer_id)
     values = (owner, filters.card_id, filters.status)
-    page = await page_query.read(bank, store.DISPUTES, *values, scope="card-disputes")
+    listed, then = list_as_of(store.DISPUTES, store.DISPUTES_THEN, caller.as_of)
+    page = await page_query.read(bank, listed, *values, *then, scope="card-disputes")
     return searched_page_of(page, [schemas.render_dispute(row) for row in page.items])
 
 
-@get(_ONE, SIGNED, _READ, tag="cards")
+@get(_ONE, SIGNED, _READ, tag="cards", as_of=True)
 async def get_card_dispute(caller: Call, bank: Bank, dispute_id: UUID) -> schemas.CardDispute:
     """Get card dispute"""
     owner, own_id = await caller.owned(bank, "card_dispute", dispute_id)
-    return schemas.render_dispute(await store.get_dispute(bank.pool, owner, own_id))
+    return schemas.render_dispute(await store.get_dispute(bank.pool, owner, own_id, as_of=caller.as_of))
 
 
 @post(f"{_ONE}withdraw/", SIGNED, _WRITE, tag="cards", status=200, refuses=_REFUSES)

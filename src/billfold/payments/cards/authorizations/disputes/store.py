@@ -44,11 +44,17 @@ _ENDED = f"""{_disputes.select} WHERE status NOT IN ('OPENED', 'PROVISIONALLY_CR
 _OF_PURCHASE = f"""{_disputes.select} WHERE customer_id = $1 AND card_id = $2 AND record_id = $3
  ORDER BY created_at DESC, written_no DESC LIMIT $4"""
 get_dispute = _disputes.get
-DISPUTES = KeysetList(
-    f"""SELECT {_disputes.columns()}, written_no FROM card_dispute WHERE customer_id = $1
-   AND ($2::uuid IS NULL OR card_id = $2) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
-    _disputes.read,
-    **BY_CREATION,
+DISPUTES, DISPUTES_THEN = (
+    KeysetList(
+        f"""SELECT * FROM ({selected} card_dispute.customer_id = $1) d
+ WHERE ($2::uuid IS NULL OR card_id = $2) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+        _disputes.read,
+        **BY_CREATION,
+    )
+    for selected in (
+        f"SELECT {_disputes.columns()}, written_no FROM card_dispute WHERE",
+        f"{_disputes.select_as_of('$4', 'written_no')} AND",
+    )
 )
 """The disputes of a customer, by card and statuses; None does not filter."""
 
