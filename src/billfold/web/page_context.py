@@ -205,7 +205,10 @@ class PageContext:
     def _asked_day(self) -> date | None:
         """The day of `as_of` that a link names: a page that shows another state says so."""
         text = self.query.get("as_of", "") if self.request.method == "GET" else ""
-        return parse_day(text) if is_day(text) else None
+        try:
+            return parse_day(text) if is_day(text) else None
+        except ValueError:  # out of range
+            return None
 
     async def memberships(self) -> list[Membership]:
         """Return the active memberships of the visitor, by the names of the companies."""

@@ -134,8 +134,7 @@ class Table(Generic[StructType]):
         """Return the beginning of a SELECT of rows as they were at an instant, to be continued with `AND`.
 
         Only for rows that `keeps_former`, with all columns that change; `of` are the customer and the id of a single
-        row. In conditions,
-        columns that change are those of `as_was`.
+        row. In conditions, columns that change are those of `as_was`.
         """
         joined = joined_as_was(self._table, self._key_column, at, of=of)
         columns = ", ".join([self.columns_as_of(**computed), *more])

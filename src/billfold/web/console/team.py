@@ -76,8 +76,9 @@ def past_day(page: PageContext, bank: Bank, now: datetime) -> PastDay:
             raise InvalidInput.at(AS_OF, msg=WRONG_DAY, kind="date_parsing")
         at = instant_named(text, bank.calendars, now, AS_OF)
     except InvalidInput as wrong:
-        is_early = wrong.errors[0].msg.startswith(NOT_YET)
-        said = f"{format_day(parse_day(text))} has not ended yet. Choose a day before." if is_early else wrong
+        if not wrong.errors[0].msg.startswith(NOT_YET):
+            return PastDay(None, None, last_day, wrong)
+        said = f"{format_day(parse_day(text))} has not ended yet. Choose {format_day(last_day)}, or a day before."
         return PastDay(None, None, last_day, said)
     return PastDay(parse_day(text), at, last_day)
 
