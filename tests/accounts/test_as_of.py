@@ -1,5 +1,7 @@
 """Reads as of an instant: the answers that were given then, whatever has happened since."""
 
+from datetime import datetime
+
 import asyncpg
 import pytest
 from tests.accounts.life import OPERATIONS, Life
@@ -63,12 +65,26 @@ async def test_an_instant_that_has_not_come_or_has_no_offset_is_refused(world):
     await world.until("2025-06-03T10:00:00-04:00")
     for wrong in ("2031-01-01T00:00:00Z", "2025-06-03", "2025-06-02T10:00:00", "", "yesterday", "2025-02-30"):
         await world.invalid("GET", pocket.path, loc="query.as_of", filters={"as_of": wrong})
+    for wrong in ("2025-02-29", "0001-01-01", "2300-01-01", ["2025-06-02", "2025-06-02"], ["2025-06-02", "2030-01-01"]):
+        await world.invalid("GET", pocket.path, loc="query.as_of", filters={"as_of": wrong})
+    for before in ("2024-02-29", "1600-01-01", "2025-03-09", "2025-03-09T02:30:00-05:00", "2024-11-03T01:30:00-04:00"):
+        for path in (pocket.path, "/api/v1/wires/", "/api/v2/pockets/"):
+            answer = await world.send("GET", path, filters={"as_of": before})
+            assert answer.status_code == 404 or answer.json()["items"] == [], (path, before)
     body, changed = {"pocket_name": "Later"}, f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
     await world.invalid("PATCH", changed, body, loc="query.as_of", filters={"as_of": "2025-06-02"})
     await world.wire(pocket, 7_000_00)
     closed = await world.get(pocket.path, {"as_of": "2025-06-02"})
     assert closed == await world.get(pocket.path, {"as_of": "2025-06-02T17:00:00-04:00"})
     assert closed["portfolio"]["total_value"]["value"] < 6_000_00
+    at = await world.bank.now()
+    await world.patch(changed, {"pocket_name": "Renamed"})
+    await world.later(seconds=1)
+    names = [
+        (await world.get(pocket.path, {"as_of": each.isoformat()}))["pocket_name"]
+        for each in (at - datetime.resolution, at)
+    ]
+    assert names[0] != names[1] == "Renamed"
     listed = f"/api/v2/customers/{pocket.customer}/pockets/"
     await world.pocket(pocket.customer)
     await world.later(hours=1)
