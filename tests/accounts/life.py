@@ -17,7 +17,7 @@ from billfold.reports.statements.worker import make_statements
 
 OPERATIONS = [each for each in operations_of_parts() if each.method == "GET" and each.as_of]
 _NEED_A_CUSTOMER = ("transfers/on-us/", "ach-debits/", "reversal-requests/", "card-disputes/", "wires/")
-_READS_A_STEP = 60
+_READS_A_STEP = 45
 
 
 class Life:
@@ -42,13 +42,28 @@ class Life:
         self.colleague_id = (await self.colleague.get("/api/v1/user/"))["member_id"]
         self.other = await self.world.pocket()
         self.peer = await payee(self.world, self.pocket, self.other)
+        for act in (self.rule, self.order_card, self.hold, self.be_debited, self.pay_a_peer, self.ask_back):
+            await act()
+        for act in (self.pay_by_ach, self.pay_by_wire, self.move, self.dispute, self.propose):
+            await act()
 
     # -- reads -------------------------------------------------------------------------
 
     def reads(self):
-        """Return reads with filters, and each operation by each API, as far as there is something to read."""
+        """Return each operation by each API, as far as there is something to read, and reads with filters."""
+        for operation in OPERATIONS:
+            for access in operation.access:
+                desk = self.member if access.proof == Proof.OAUTH else self.world
+                needs = desk is self.world and operation.path.endswith(_NEED_A_CUSTOMER)
+                for path in self.filled(operation.path):
+                    filters = {"customer_id": self.pocket.customer} if needs else {}
+                    yield (operation.path, access.proof), desk, path, filters
+        for each in self.filtered():
+            yield ("filtered", each[1]), *each
+
+    def filtered(self):
         customer, member = f"/api/v2/customers/{self.pocket.customer}/", self.member
-        yield from (
+        return (
             (self.world, "/api/v2/pockets/", {"filter[status]": "OPEN"}),
             (member, "/api/v2/earnings/", {"period": "mtd"}),
             (self.world, f"{customer}pockets/", {"limit": 1}),
@@ -65,13 +80,6 @@ class Life:
             (member, "/api/v1/reversal-requests/", {"status[]": "REQUESTED"}),
             (member, "/api/v1/card-disputes/", {"status[]": "OPENED"}),
         )
-        for operation in OPERATIONS:
-            for access in operation.access:
-                desk = member if access.proof == Proof.OAUTH else self.world
-                needs = desk is self.world and operation.path.endswith(_NEED_A_CUSTOMER)
-                for path in self.filled(operation.path):
-                    self.read.add((operation.path, access.proof))
-                    yield desk, path, {"customer_id": self.pocket.customer} if needs else {}
 
     def filled(self, template):
         """Return a path with ids of what is there, or nothing."""
@@ -101,8 +109,12 @@ class Life:
             found = (await self.member.get(path, {"limit": 100}))["items"]
             self.moved[kind] = [(each["pocket_id"], each["id"]) for each in found]
         reads = list(self.reads())
-        for desk, path, filters in self.random.sample(reads, min(len(reads), _READS_A_STEP)):
+        self.random.shuffle(reads)
+        reads.sort(key=lambda each: each[0] in self.read)  # first those that have not been read yet
+        for operation, desk, path, filters in reads[:_READS_A_STEP]:
+            self.read.add(operation)
             answer = await desk.send("GET", path, filters=filters)
+            assert answer.status_code in {200, 404}, answer.text
             self.kept.append((desk, path, filters, now, comparable(answer)))
         await self.world.later(seconds=1)
 
@@ -121,10 +133,13 @@ class Life:
 
     async def live(self, steps):
         for self.step in range(steps):
-            for act in self.random.sample(self.acts(), 3):
+            for act in self.random.sample(self.acts(), 4):
                 await act()
             await self.keep()
             await self.pass_time()
+        await self.world.until("2025-08-02T12:00:00-04:00")
+        await self.end_month()
+        await self.keep()
 
     def acts(self):
         return [

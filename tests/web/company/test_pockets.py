@@ -136,6 +136,20 @@ async def expect_the_day_on(browser, day, *pages):
         assert "move-money" not in main, page
 
 
+async def expect_the_day_beyond(browser, customer_desk, day, funded):
+    """Check pages of details, what was not there yet, and pages that cannot show the past."""
+    await expect_the_day_on(browser, day, "", f"pockets/{funded.id}", "statements")
+    (line,) = (await customer_desk.get("/api/v2/transactions/", {"type[]": "WIRE", "as_of": str(day)}))["items"]
+    await expect_the_day_on(browser, day, f"transactions/{line['id']}", f"explain/transactions/{line['id']}")
+    late, _ = (await customer_desk.get("/api/v2/transactions/", {"type[]": "WIRE"}))["items"]
+    await browser.go(f"{browser.home}/transactions/{late['id']}?as_of={day}")
+    assert browser.page.status_code == 404
+    assert f"not there yet at the close of {format_day(day)}" in browser.text
+    for page in ("limits", "approvals", "transfer-requests", "move-money", "notifications"):
+        await browser.go(f"{browser.home}/{page}?as_of={day}")
+        assert f"It shows what is there now, not at the close of {format_day(day)}" in browser.text, page
+
+
 async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, customer_world, customer_desk, funded):
     day = et_date(await customer_world.bank.now())
     await customer_world.days(1)
@@ -161,16 +175,7 @@ async def test_the_page_of_a_pocket_shows_it_as_of_the_close_of_a_day(browser, c
         assert browser.page.status_code == 422, page
     await browser.go(f"{browser.home}/counterparties?as_of={day}&text=Contoso")
     assert "Names are searched as they are now" in browser.text
-    await expect_the_day_on(browser, day, "", f"pockets/{funded.id}", "statements")
-    (line,) = (await customer_desk.get("/api/v2/transactions/", {"type[]": "WIRE", "as_of": str(day)}))["items"]
-    await expect_the_day_on(browser, day, f"transactions/{line['id']}", f"explain/transactions/{line['id']}")
-    late, _ = (await customer_desk.get("/api/v2/transactions/", {"type[]": "WIRE"}))["items"]
-    await browser.go(f"{browser.home}/transactions/{late['id']}?as_of={day}")
-    assert browser.page.status_code == 404
-    assert f"not there yet at the close of {format_day(day)}" in browser.text
-    for page in ("limits", "approvals", "transfer-requests", "move-money", "notifications"):
-        await browser.go(f"{browser.home}/{page}?as_of={day}")
-        assert f"It shows what is there now, not at the close of {format_day(day)}" in browser.text, page
+    await expect_the_day_beyond(browser, customer_desk, day, funded)
     team = f"/team/{customer_desk.team.customer}"
     await browser.go(f"{team}?as_of={day}")
     assert f"As of the close of {format_day(day)}" in browser.text
