@@ -52,6 +52,16 @@ async def test_as_of_gives_no_right_that_the_caller_lacks_now_and_nothing_from_b
         await world.refused("GET", path, status=404, code="not-found", filters={"as_of": then})
     unknown = {"pocket_id[]": second.id, "as_of": then}
     await viewer.refused("GET", "/api/v2/pockets/", status=404, code="not-found", filters=unknown)
+    for path in ("ach-debits/", "transfers/on-us/", "reversal-requests/", "card-disputes/", "wires/"):
+        foreign = {"customer_id": pocket.customer, "as_of": then}
+        await other_partner.refused("GET", f"/api/v1/{path}", status=404, code="not-found", filters=foreign)
+        await world.refused(
+            "GET", f"/api/v1/{path}", status=404, code="not-found", filters={**foreign, "as_of": earlier}
+        )
+    (wire,) = (await world.get("/api/v1/wires/", {"as_of": then}))["items"]
+    for path in (f"/api/v1/wires/{wire['id']}/", f"/api/v1/wires/{wire['id']}/explain/"):
+        await world.refused("GET", path, status=404, code="not-found", filters={"as_of": earlier})
+        await other_partner.refused("GET", path, status=404, code="not-found", filters={"as_of": then})
     assert (await viewer.get(pocket.path, {"as_of": then}))["portfolio"]["total_value"]["value"] > 4_999_00
     for path in (pocket.path, "/api/v1/team/", "/api/v1/approval-rules/"):
         assert (await limited.send("GET", path, filters={"as_of": then})).status_code == 403

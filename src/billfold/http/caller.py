@@ -92,9 +92,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """Return the current row of a customer; by default the token's. Raises NotFound if it is not the caller's."""
         own_id = self.only_customer_id or customer_id
         row = None if own_id is None else await find_customer(bank.pool, own_id)
-        if row is None or row.partner_id != self.partner_id:
+        if row is None or row.partner_id != self.partner_id or not self._was_there(row):
             raise NotFound("There is no such customer.")
         return row
+
+    def _was_there(self, row: CustomerRow) -> bool:
+        return self.as_of is None or row.opened_at <= self.as_of
 
     async def owner(self, bank: Bank, customer_id: UUID | None) -> UUID:
         """Return the token's customer, or else the one named in the path, from memory. Raises NotFound."""
@@ -104,7 +107,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             own_id = (await self.owned(bank, "customer", customer_id))[0]
         if self.as_of is not None:
             row = await find_customer(bank.pool, own_id)
-            if row is None or row.opened_at > self.as_of:
+            if row is None or not self._was_there(row):
                 raise NotFound("There is no such customer.")
         return own_id
 
