@@ -168,6 +168,22 @@ async def import_table(maker, path):
 
 
 @pytest.mark.usefixtures("funded")
+async def check_filters(browser, batch):
+    """Check that batches are filtered by status, kind and day, and that a wrong filter is shown with its error."""
+    for query, found in (
+        ("status=PENDING", True),
+        ("status=pending&kind=COUNTERPARTIES", None),
+        ("status=PENDING&kind=COUNTERPARTIES&from=2020-01-01&to=2099-12-31", True),
+        ("status=COMPLETED", False),
+        ("kind=POCKETS", False),
+        ("from=2099-01-01", False),
+        ("from=x", None),
+    ):
+        page = await browser.go(f"{browser.home}/batches?{query}")
+        assert page.status_code == (422 if found is None else 200), query
+        assert (batch in browser.text, "No batch matches" in browser.text) == (found is True, found is False), query
+
+
 async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as_one(customer_desk, console, world):
     await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer), "NEW_COUNTERPARTY")
     maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
@@ -177,6 +193,7 @@ async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as
     assert "3 payees sent for approval." in maker.text
     await maker.go(f"{maker.home}/batches")
     assert "Acme Cleaning and 2 others" in maker.text
+    await check_filters(maker, "Acme Cleaning and 2 others")
     here = made.partition("?")[0]
     await approver.go(here)
     assert "In this list, too" in approver.text
