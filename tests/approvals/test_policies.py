@@ -223,16 +223,11 @@ async def _verify_reports_damage(bank):
 async def check_backtest_limits(desk, colleague, body):
     """Check that four payments, in parts of two, count three times, for the member and for the customer."""
     await desk.bank.pool.execute("DELETE FROM usage_count WHERE kind LIKE 'backtests.%'")
-    refusal = {"status": 429, "code": "usage-limit-reached"}
-    for member, limits, refused in (
-        (desk, {"backtests.member": 5}, "backtests.member"),
-        (colleague, {"backtests.customer": 8}, "backtests.customer"),
-    ):
-        with_limits(desk.bank, limits)
-        made = await member.send("POST", f"{POLICY}backtests/", body)
-        assert made.status_code == 200, made.text
-        assert (await member.refused("POST", f"{POLICY}backtests/", body, **refusal))["limit"] == refused
-        answer = await member.send("POST", f"{POLICY}backtests/", body)
+    for member, limit, most in ((desk, "backtests.member", 5), (colleague, "backtests.customer", 8)):
+        with_limits(desk.bank, {limit: most})
+        await member.post(f"{POLICY}backtests/", body, status=200)
+        answer = await member.ask("POST", f"{POLICY}backtests/", body, status=429)
+        assert (answer.json()["code"], answer.json()["limit"]) == ("usage-limit-reached", limit)
         assert 0 < int(answer.headers["retry-after"]) <= 86_401
 
 
