@@ -4,6 +4,8 @@ from datetime import date
 from uuid import UUID
 
 from billfold.accounts.pockets.commands import UpdatePocket
+from billfold.documents.ports import DocumentRow
+from billfold.documents.rules import DISPUTE_EVIDENCE
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
     ChargeBack,
@@ -19,6 +21,7 @@ from billfold.payments.cards.authorizations.commands import (
     references_of,
 )
 from billfold.payments.cards.authorizations.disputes.commands import (
+    AddDisputeDocuments,
     DecideDispute,
     DisputeReason,
     DisputeStatus,
@@ -156,6 +159,13 @@ def play_disputes(new_stage):
             stage.submit(OpenDispute, card.anna, references=(PURCHASE, CARD), **fields)
         with stage.row("Dispute credited provisionally"):
             stage.about(DecideDispute, card.anna, dispute, status=DisputeStatus.PROVISIONALLY_CREDITED)
+    letter, at = UUID(int=24), et_instant(date(2025, 6, 2), 9)
+    document = DocumentRow(
+        card.anna, letter, DISPUTE_EVIDENCE, "PENDING_REVIEW", *[None] * 6, at, None, file_sealed=True
+    )
+    stage.bank.seen.put(card.anna, letter, document)
+    with stage.row("Documents added to a dispute"):
+        stage.about(AddDisputeDocuments, card.anna, lost, document_ids=(letter,))
     with stage.row("Dispute lost or withdrawn"):
         stage.about(DecideDispute, card.anna, lost, status=DisputeStatus.LOST)
     with stage.row("Provisional credit repaid by a chargeback"):
