@@ -47,8 +47,11 @@ def _explained(caller: Call, explanation: Explanation, field: str = "status") ->
 
 
 async def _with_actions(caller: Call, bank: Bank, explanation: Explanation, *about: UUID) -> Explained:
-    """Return an explanation with who did what to the thing `about`, a customer's id and its own."""
-    if (found := await explain_actions(caller, bank, *about)) is not None:
+    """Return an explanation with who did what to the thing `about`, a customer's id and its own.
+
+    As of an instant there is none: that is of the bank's clock, and the audit log has the clock on the wall.
+    """
+    if caller.as_of is None and (found := await explain_actions(caller, bank, *about)) is not None:
         explanation.parts.append(found)
     return _explained(caller, explanation)
 
@@ -108,7 +111,8 @@ async def explain_wire(caller: Call, bank: Bank, wire_id: UUID) -> Explained:
     """
     shown = await get_wire.handler(caller, bank, wire_id)
     row = await get_wire_row(bank.pool, shown.customer_id, shown.id, as_of=caller.as_of)
-    return await _with_actions(caller, bank, await payments.explain_wire(row, bank, at=caller.now), row.customer_id, row.wire_id)
+    explanation = await payments.explain_wire(row, bank, at=caller.now)
+    return await _with_actions(caller, bank, explanation, row.customer_id, row.wire_id)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/explain/", tag=_TAG, as_of=True)
@@ -119,7 +123,8 @@ async def explain_ach_origination(caller: Caller, bank: Bank, account_id: UUID, 
     """
     shown = await get_ach_origination.handler(caller, bank, account_id, transfer_id)
     entry = await get_origination(bank.pool, shown.customer_id, shown.id, caller.as_of)
-    return await _with_actions(caller, bank, await payments.explain_ach(entry, bank, at=caller.now), entry.customer_id, entry.ach_id)
+    explanation = await payments.explain_ach(entry, bank, at=caller.now)
+    return await _with_actions(caller, bank, explanation, entry.customer_id, entry.ach_id)
 
 
 @get("/api/v2/customers/{customer_id}/counterparties/{counterparty_id}/explain/", tag=_TAG, as_of=True)
@@ -164,7 +169,8 @@ async def explain_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UU
     Returns its status, and why its latest payments were declined.
     """
     row = await find_card(caller, bank, account_id, card_id=card_id)
-    return await _with_actions(caller, bank, await resources.explain_card(row, bank, at=caller.now), row.customer_id, row.card_id)
+    explanation = await resources.explain_card(row, bank, at=caller.now)
+    return await _with_actions(caller, bank, explanation, row.customer_id, row.card_id)
 
 
 @get("/api/v1/business-applications/{application_id}/explain/", tag=_TAG)
