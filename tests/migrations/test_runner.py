@@ -186,6 +186,16 @@ TWO = "CREATE TABLE two (x int); ALTER TABLE two ADD CONSTRAINT two_positive CHE
 VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_x'::regclass"
 
 
+def test_a_step_is_split_at_the_ends_of_its_statements_alone(tmp_path):
+    function = "CREATE FUNCTION one() RETURNS int AS $a$\n  -- It's; one\n  SELECT 1;\n$a$ LANGUAGE sql"
+    text = f"-- First; of two\n{function};\n-- don't\nINSERT INTO two VALUES (';', 'it''s;'); -- why;\n"
+    (tmp_path / "0001_one.up.sql").write_text(text)
+    (tmp_path / "0001_one.down.sql").write_text("SELECT 1")
+    (step,) = runner.read_migrations(tmp_path)
+    assert step.statements == [function, "INSERT INTO two VALUES (';', 'it''s;')"]
+    assert all(each.count("$$") % 2 == 0 for step in runner.read_migrations() for each in step.statements)
+
+
 async def test_failed_statements_outside_a_transaction_are_rerun_by_either_process(empty_database_dsn, folder):
     write(folder, "0002_two", TWO, down="DROP TABLE two;")
     connections = [await asyncpg.connect(empty_database_dsn) for _ in range(2)]

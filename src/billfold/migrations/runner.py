@@ -21,13 +21,14 @@ from typing import NamedTuple
 import asyncpg
 
 from billfold.platform.database.connection import Connection
+from billfold.platform.database.distribution import is_distributed
 
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<title>[a-z0-9_]+)\.(?P<way>up|down)\.sql")
 _STOP = re.compile(r"^-- Needs a stop: (.+)", re.MULTILINE)
 _CONTRACTS = re.compile(r"^-- Contracts: schema (\d{4})", re.MULTILINE)
 _OUTSIDE = re.compile(r"^-- Outside a transaction", re.MULTILINE)
-_STATEMENT_END = re.compile(r";[ \t]*(?:--[^\n]*)?(?:\n|\Z)")
-_COMMENT = re.compile(r"^\s*--[^\n]*\n?", re.MULTILINE)
+_STATEMENT = re.compile(r"(?:--[^\n]*|\$(\w*)\$.*?\$\1\$|'[^']*'|[^;])+", re.DOTALL)
+_COMMENTS_BEFORE = re.compile(r"\A(?:\s+|--[^\n]*)*")
 _BUILT_INDEX = re.compile(
     r"CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.IGNORECASE
 )
@@ -76,8 +77,8 @@ class Migration:
 
     @property
     def statements(self) -> list[str]:
-        """The statements of a step outside a transaction; each ends with a line."""
-        pieces = (_COMMENT.sub("", piece).strip() for piece in _STATEMENT_END.split(self.up))
+        """The statements of a step, without the comments before each."""
+        pieces = (_COMMENTS_BEFORE.sub("", match[0]).strip() for match in _STATEMENT.finditer(self.up))
         return [piece for piece in pieces if piece]
 
     @staticmethod
@@ -176,10 +177,14 @@ async def up(conn: "Connection", progress: Progress | None = None, *, folder: Tr
 
 
 async def _apply_in_transaction(conn: "Connection", step: Migration, report: Progress) -> None:
+    # A node of a cluster is sent the text that a change of a table is part of, and takes one statement at a time.
+    texts = step.statements if await is_distributed(conn) else [step.up]
+
     async def apply() -> None:
         async with conn.transaction():
             await conn.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
-            await conn.execute(step.up, timeout=_limit_of(step))
+            for text in texts:
+                await conn.execute(text, timeout=_limit_of(step))
             await _record(conn, step)
 
     await _until_locked(step, apply, report)
