@@ -17,6 +17,7 @@ from billfold.cli.context import CliError
 from billfold.http.edge import observed
 from billfold.monitoring import management_server
 from billfold.monitoring.management_server import ManagementServer, manage_children, serve_management
+from billfold.monitoring.node_health import NODE_GAUGES
 from billfold.monitoring.samples import BREAKS, GAUGES, telemetry
 from billfold.platform.settings.settings import Settings
 from billfold.platform.telemetry.metrics import INSTRUMENTS
@@ -151,7 +152,7 @@ async def test_metrics_of_processes_under_one_supervisor_are_aggregated(unused_t
 def declared_metrics():
     series = {"Histogram": ("_bucket", "_sum", "_count")}
     counted_here = {each.name + end for each in INSTRUMENTS for end in series.get(each.kind, ("",))}
-    return counted_here | {each.name for each in (*GAUGES, BREAKS)}
+    return counted_here | {each.name for each in (*GAUGES, BREAKS, *NODE_GAUGES)}
 
 
 @pytest.mark.parametrize("path", ["deploy/prometheus/alerts.yml", "deploy/grafana/billfold.json"])
@@ -164,4 +165,4 @@ def test_metrics_used_by_dashboard_and_alerts_exist(path):
 def test_the_metrics_page_lists_every_metric():
     page = (ROOT / "docs/operate/metrics.md").read_text()
     listed = set(re.findall(r"^\| `(billfold_\w+)`", page, re.MULTILINE))
-    assert listed == {each.name for each in (*INSTRUMENTS, *GAUGES, BREAKS)}
+    assert listed == {each.name for each in (*INSTRUMENTS, *GAUGES, BREAKS, *NODE_GAUGES)}

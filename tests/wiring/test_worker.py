@@ -11,12 +11,14 @@ from billfold.ledger import scheduler
 from billfold.ledger.scheduler import DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
 from billfold.monitoring.health import failed_work
+from billfold.monitoring.node_health import check_nodes, measure_nodes
 from billfold.monitoring.samples import measure
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.business_clock import write_clock
+from billfold.platform.database.distribution import is_distributed
 from billfold.platform.dates import et_instant
 from billfold.wiring import worker as worker_module
 from billfold.wiring.worker import IDEMPOTENCY_KEY_RETENTION, Worker
@@ -146,6 +148,7 @@ async def test_jobs_of_an_unknown_kind_are_reported_and_run_by_the_release_that_
     async with bank.pool.acquire() as conn:
         found = await failed_work(conn)
         gauges = {each.gauge.name: each.values for each in await measure(conn, wall_now())}
+        assert await is_distributed(conn) or not [*await check_nodes(conn), *await measure_nodes(conn, wall_now())]
     assert "newer" in found.detail
     assert "2 jobs are due since" in found.detail
     assert (["jobs of an unknown kind"], 1) in gauges["billfold_work_put_aside"]

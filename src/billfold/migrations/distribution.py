@@ -263,6 +263,11 @@ END $$;
 REVOKE ALL ON FUNCTION {GATHER} FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION {GATHER} TO {APP_ROLE};
 """
+# Names by which all nodes are restored to one moment.
+_RESTORE_POINTS = f"""
+CREATE TABLE IF NOT EXISTS restore_point (name text PRIMARY KEY, made_at timestamptz NOT NULL);
+GRANT DELETE ON restore_point TO {APP_ROLE};
+"""
 # As they are on one node, but in the language whose statements take parameters there.
 _PLANNED_WITH_VALUES = """
 CREATE OR REPLACE FUNCTION ledger_retire(r_customer uuid[], r_account int[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -342,6 +347,7 @@ async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> 
 async def _replace_functions(conn: Connection) -> None:
     await conn.execute(_LOCK_HEADS)
     await conn.execute(_GATHER)
+    await conn.execute(_RESTORE_POINTS)
     await conn.execute(_PLANNED_WITH_VALUES)
     for (function,) in await conn.fetch(_GENERIC_FUNCTIONS):
         await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = 'force_custom_plan'")

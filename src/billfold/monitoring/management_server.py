@@ -17,6 +17,7 @@ import psutil
 import structlog
 
 from billfold.cli.context import CliError
+from billfold.monitoring.node_health import measure_nodes
 from billfold.monitoring.samples import MetricSample, count_breaks, measure
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connection import Connection, Connector, hosts_of
@@ -26,6 +27,7 @@ from billfold.platform.settings.settings import Settings
 log = structlog.get_logger(__name__)
 
 READ_SECONDS = 5.0
+NODES_SECONDS = 60.0
 BREAKS_SECONDS = 300.0
 REQUEST_SECONDS = 5.0
 CHECK_SECONDS = 4.0
@@ -87,7 +89,8 @@ class DatabaseReader:
         self._reading, self._checking = asyncio.Lock(), asyncio.Lock()  # a check does not wait for measurements
         self._measured: list[MetricSample] = []
         self._breaks: list[MetricSample] = []
-        self._read_at = self._breaks_at = self._checked_at = float("-inf")
+        self._nodes: list[MetricSample] = []
+        self._read_at = self._breaks_at = self._nodes_at = self._checked_at = float("-inf")
         self._reason = ""
 
     async def read(self) -> list[MetricSample]:
@@ -99,7 +102,10 @@ class DatabaseReader:
             if monotonic() - self._breaks_at >= BREAKS_SECONDS:
                 self._breaks = await self._attempt(count_breaks)
                 self._breaks_at = monotonic()
-            return [*self._measured, *self._breaks]
+            if monotonic() - self._nodes_at >= NODES_SECONDS:
+                self._nodes = await self._attempt(measure_nodes)
+                self._nodes_at = monotonic()
+            return [*self._measured, *self._breaks, *self._nodes]
 
     async def check(self) -> str:
         """Return why the database does not answer, or ""; the result is cached for a second."""

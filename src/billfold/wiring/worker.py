@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
+from billfold.backup import restore_points
 from billfold.batches.types import RUN_BATCH
 from billfold.data_keys.rotation import shred_after_retention
 from billfold.documents import store as document_store
@@ -178,6 +179,7 @@ class Worker:
             _PeriodicTask(PURGE_SECONDS, purge_reports),
             _PeriodicTask(ORPHAN_FILES_SECONDS, purge_files),
             _PeriodicTask(SHRED_SECONDS, shred_after_retention),
+            _PeriodicTask(restore_points.SECONDS, restore_points.make_restore_point),
         )
         self._tasks: Sequence[PeriodicTask] = (*tasks, *periodic_tasks)
         self._idle_seconds = pause_seconds

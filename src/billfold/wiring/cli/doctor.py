@@ -19,6 +19,7 @@ from billfold.identity.partners.store import list_partners
 from billfold.migrations import runner
 from billfold.monitoring.database_health import check_replicas_read, check_server
 from billfold.monitoring.health import HealthCheck, check_bank, failed_check
+from billfold.monitoring.node_health import check_nodes
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, connect, find_owner
 from billfold.platform.settings.settings import Settings
@@ -29,6 +30,7 @@ from billfold.wiring.cli_context import Wiring
 top = CommandGroup()
 CERTIFICATE_WARNING = timedelta(days=14)
 CONNECT_SECONDS = 10.0
+COMMAND_SECONDS = 60.0
 DISK_FREE_MIN = 500 * 2**20
 _OPERATORS = """
 SELECT count(*) FROM membership
@@ -87,13 +89,15 @@ async def _check_machine(context: Wiring, settings: Settings) -> list[HealthChec
 
 async def _check_database(context: Wiring, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
     """Check the bank through a read-only connection."""
-    conn = await connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
+    read_only = {"default_transaction_read_only": "on"}
+    conn = await connect(dsn, timeout=CONNECT_SECONDS, command_timeout=COMMAND_SECONDS, server_settings=read_only)
     try:
         kind = "embedded PostgreSQL" if settings.database_url is None else "your PostgreSQL"
         checks = [HealthCheck("database", f"{kind} answers"), *await check_server(conn)]
         checks.append(await _schema(conn))
         if checks[-1].next_step:
             return checks
+        checks += await check_nodes(conn)
         checks.append(await _attempt("rights", _rights(settings, conn)))
         if settings.database_replica_url is not None:
             checks.append(await check_replicas_read(conn, settings.database_replica_url))

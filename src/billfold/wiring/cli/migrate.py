@@ -11,6 +11,7 @@ import typer
 from billfold.cli.command import CommandGroup, Row, console, print_line, print_warning
 from billfold.cli.context import CliError, with_connection
 from billfold.migrations import distribution, runner
+from billfold.migrations.cluster_requirements import list_shortfalls
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.settings.settings import Settings
@@ -29,7 +30,7 @@ SELECT pg_get_userbyid(relowner) FROM pg_class
  WHERE oid = to_regclass('ledger_head') AND pg_get_userbyid(relowner) <> current_user
 """
 
-_TRIAL = "A distributed bank is a trial: some lists and workers fail there (docs/operate/distributed.md)."
+_CLUSTER = "docs/operate/distributed.md"
 
 group = CommandGroup("migrate", "Migrate the database to this release's schema, or back.", example="up")
 
@@ -45,7 +46,7 @@ def up(
         bool, typer.Option("--while-serving", help="Apply also what needs a stop while processes run: requests fail.")
     ] = False,
     distributed: Annotated[
-        bool, typer.Option("--distributed", help="A trial: distribute an empty database over a Citus cluster.")
+        bool, typer.Option("--distributed", help="Distribute an empty database over the nodes of a Citus cluster.")
     ] = False,
 ) -> str:
     """Apply pending migrations, and initialize the bank if there is none yet.
@@ -53,11 +54,11 @@ def up(
     The bank may be in use, unless `billfold migrate plan` says that one needs a stop. Can be stopped and resumed.
     """
     settings = context.settings()
-    if distributed:
-        _warn_of_trial(settings)
     with context.database(settings, print_line) as database:
 
         async def run() -> list[str]:
+            if distributed:
+                await with_connection(database.owner_dsn, partial(_check_cluster, settings))
             steps = await with_connection(database.owner_dsn, partial(_migrate, while_serving=while_serving))
             await with_connection(database.owner_dsn, partial(_distribute, wanted=distributed))
             await context.initialize_database(settings, database.owner_dsn, new_domain=new_domain)
@@ -67,11 +68,13 @@ def up(
     return f"{len(steps)} migrations applied." if steps else "Nothing was pending."
 
 
-def _warn_of_trial(settings: Settings) -> None:
-    """Warn of the limits of a distributed bank. Raises CliError in production."""
-    if settings.is_production:
-        raise CliError(_TRIAL, "Use one server in production.")
-    print_warning(_TRIAL)
+async def _check_cluster(settings: Settings, conn: Connection) -> None:
+    """Raise CliError if there is no cluster, or if it lacks something that production needs."""
+    if not await distribution.has_citus(conn):
+        raise CliError("This database has no Citus.", "CREATE EXTENSION citus, and add its nodes: " + _CLUSTER)
+    lacks = await list_shortfalls(conn) if settings.is_production else []
+    if lacks:
+        raise CliError("\n  ".join(["The cluster is not ready for production. It lacks:", *lacks]), f"See {_CLUSTER}.")
 
 
 async def _distribute(conn: Connection, *, wanted: bool) -> None:

@@ -1,0 +1,190 @@
+"""Operation of a distributed bank under signed transfers: is every acknowledged transfer there, once?
+
+`python -m benchmarks.cluster_drill restore`: all nodes are lost, and restored to one restore point.
+`failover`: a worker, then the coordinator is killed, and its standby promoted. `rebalance`: a shard is moved, a worker
+added, and shards are moved to it. The servers are made with the programs that BILLFOLD_CITUS_PROGRAMS names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from pathlib import Path
+from time import sleep
+
+from benchmarks import failover
+from benchmarks.cluster_servers import ADDED, COORDINATOR, WORKERS, ClusterServers
+from benchmarks.dataset import Location
+from benchmarks.failover import AWAY_SECONDS, CALM_SECONDS, MANAGEMENT_PORT, PORT, Transfers, say
+from benchmarks.server import free_port
+from billfold.migrations import distribution, runner
+from billfold.platform.clock import monotonic
+from billfold.platform.database.connection import connect
+from billfold.platform.settings.validation import PREFIX
+from billfold.wiring.cli.serve import child_command_line
+from billfold.wiring.cli_context import Wiring
+
+POINTS = 5
+_MOVED = """
+SELECT citus_move_shard_placement(s.shardid, '127.0.0.1', $1, '127.0.0.1', $2, 'force_logical')
+  FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)
+ WHERE s.logicalrelid = 'ledger_head'::regclass AND n.nodeport = $1 ORDER BY s.shardid LIMIT 1
+"""
+_NODE_ID = "SELECT nodeid FROM pg_dist_node WHERE nodeport = $1 AND noderole = 'primary'"
+_SPREAD = """
+SELECT string_agg(nodeport || ': ' || shards, ', ') FROM (
+  SELECT n.nodeport, count(p.shardid) AS shards FROM pg_dist_node n JOIN pg_dist_placement p USING (groupid)
+    JOIN pg_dist_shard s USING (shardid) WHERE s.logicalrelid = 'ledger_head'::regclass GROUP BY 1 ORDER BY 1) spread
+"""
+
+
+class Drill:
+    """A distributed bank under load, and what happens to it."""
+
+    def __init__(self, servers: ClusterServers, load: Transfers, processes: ExitStack) -> None:
+        self.servers = servers
+        self.load = load
+        self.processes = processes
+        self.sending: asyncio.Task[None] | None = None
+
+    async def restore(self) -> str:
+        """Lose everything after some restore points, and restore the middle one; say what it has to have."""
+        for name in (COORDINATOR, *WORKERS):
+            self.servers.back_up(name)
+        seconds, acknowledged = [], list[set[str]]()
+        for nth in range(POINTS):
+            await asyncio.sleep(1)
+            acknowledged.append(set(self.load.acknowledged))
+            began = monotonic()
+            await self.servers.run(COORDINATOR, "SELECT create_restore_point($1)", f"drill-{nth}")
+            seconds.append(monotonic() - began)
+        say(f"restore points took {', '.join(f'{each * 1000:.0f}' for each in seconds)} ms")
+        await asyncio.sleep(CALM_SECONDS)
+        await self.end_load()
+        self.processes.close()
+        await self.servers.archive_all()
+        for name in (COORDINATOR, *WORKERS):
+            self.servers.kill(name)
+        began, point = monotonic(), POINTS // 2
+        for name in (COORDINATOR, *WORKERS):
+            await asyncio.to_thread(self.servers.restore, name, f"drill-{point}")
+        recovered = await self.servers.run(COORDINATOR, "SELECT recover_prepared_transactions()")
+        say(f"restored to drill-{point} in {monotonic() - began:.1f} s; {recovered} prepared transactions ended")
+        total = len(self.load.acknowledged)
+        self.load.acknowledged = {key: self.load.acknowledged[key] for key in acknowledged[point]}
+        return f"of {total} acknowledged transfers {len(acknowledged[point])} were so before the point"
+
+    async def failover(self) -> str:
+        """Kill a worker and the coordinator, one after the other, and promote their standbys."""
+        for name in (WORKERS[0], COORDINATOR):
+            lost = self.servers.ports[name]
+            node_id = await self.servers.run(COORDINATOR, _NODE_ID, lost)
+            self.load.longest = 0.0
+            self.servers.kill(name)
+            await asyncio.sleep(AWAY_SECONDS)
+            began = monotonic()
+            standby = await asyncio.to_thread(self.servers.promote, name)
+            port = self.servers.ports[standby]
+            if name == COORDINATOR:
+                await self.servers.run(standby, "SELECT citus_set_coordinator_host('127.0.0.1', $1)", port)
+            else:
+                named = "SELECT citus_update_node($1, '127.0.0.1', $2, force => true, lock_cooldown => 1000)"
+                await self.servers.run(COORDINATOR, named, node_id, port)
+            said = monotonic() - began
+            await asyncio.sleep(2 * CALM_SECONDS)
+            say(
+                f"{name}: promoted and named in {said:.1f} s; longest without a transfer {self.load.longest:.1f} s,"
+                f" of it {AWAY_SECONDS} without a primary"
+            )
+        await self.end_load()
+        return ""
+
+    async def rebalance(self) -> str:
+        """Move a group of shards, add a worker, and spread the shards again."""
+        ports = self.servers.ports
+        await self.timed("a group of shards moved", _MOVED, ports[WORKERS[0]], ports[WORKERS[1]])
+        began, self.load.longest = monotonic(), 0.0
+        await self.servers.make(ADDED)
+        await self.servers.add(ADDED)
+        say(f"worker added in {monotonic() - began:.1f} s; longest without a transfer {self.load.longest:.1f} s")
+        await self.timed("rebalanced", "SELECT rebalance_table_shards(shard_transfer_mode => 'force_logical')")
+        say(f"shard groups by port: {await self.servers.run(COORDINATOR, _SPREAD)}")
+        await self.end_load()
+        return ""
+
+    async def timed(self, what: str, statement: str, *values: int) -> None:
+        """Run a statement on the coordinator; say how long it took, and what transfers saw of it."""
+        began, self.load.longest = monotonic(), 0.0
+        await self.servers.run(COORDINATOR, statement, *values)
+        took = monotonic() - began
+        await asyncio.sleep(CALM_SECONDS)
+        say(f"{what} in {took:.1f} s; longest without a transfer {self.load.longest:.1f} s")
+
+    async def end_load(self) -> None:
+        """End the load, when what waits for an answer has one."""
+        self.load.ended = True
+        assert self.sending
+        await self.sending
+
+    async def play(self, action: Callable[[], Awaitable[str]]) -> str:
+        """Do something under load."""
+        self.sending = asyncio.create_task(self.load.run())
+        await asyncio.sleep(CALM_SECONDS)
+        return await action()
+
+
+async def found(servers: ClusterServers, location: Location, name: str) -> Transfers:
+    """Make the cluster and a bank on it, with standbys where they are promoted."""
+    await servers.start()
+    conn = await connect(location.dsn)
+    await runner.up(conn)
+    await distribution.distribute(conn)
+    await conn.close()
+    credentials, payees = await failover.prepare(location)
+    if name == "failover":
+        for each in (WORKERS[0], COORDINATOR):
+            await servers.replicate(each)
+    return Transfers(credentials, payees)
+
+
+def main() -> None:
+    """Play a drill, and compare what was acknowledged with what is there."""
+    name = sys.argv[1]
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        servers = ClusterServers(folder)
+        stack.callback(servers.stop)
+        hosts = (COORDINATOR, f"{COORDINATOR}-standby") if name == "failover" else (COORDINATOR,)
+        servers.ports = {each: free_port() for each in hosts}
+        location = Location(servers.address(*hosts), folder / "bank")
+        location.state_dir.mkdir()
+        load = asyncio.run(found(servers, location, name))
+        environment = Wiring(dict(os.environ)).environment(
+            location.settings(),
+            location.dsn,
+            log_level="WARNING",
+            port=PORT,
+            http_port=PORT + 20_000,
+            behind_proxy="yes",
+            trusted_proxies="127.0.0.1",
+        )
+        with ExitStack() as processes:
+            failover.start(processes, "serve", environment | {f"{PREFIX}MANAGEMENT_PORT": str(MANAGEMENT_PORT)})
+            failover.start(processes, "worker", environment)
+            failover.await_ready()
+            sleep(1)
+            drill = Drill(servers, load, processes)
+            said = asyncio.run(drill.play(getattr(drill, name)))
+        say(f"{said} {asyncio.run(failover.compare(location.dsn, load.acknowledged))}; answers {dict(load.counts)}")
+        verified = subprocess.run(child_command_line("verify"), env=environment, check=False, capture_output=True)
+        say(f"verify: {verified.stdout.decode().splitlines()[-1:]} {verified.stderr.decode()[-1500:]}")
+
+
+if __name__ == "__main__":
+    main()
