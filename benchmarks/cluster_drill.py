@@ -1,8 +1,8 @@
 """Operation of a distributed bank under signed transfers: is every acknowledged transfer there, once?
 
-`python -m benchmarks.cluster_drill restore`: all nodes are lost, and restored to one restore point.
-`failover`: a worker, then the coordinator is killed, and its standby promoted. `rebalance`: a shard is moved, a worker
-added, and shards are moved to it. The servers are made with the programs that BILLFOLD_CITUS_PROGRAMS names.
+`python -m benchmarks.cluster_drill restore BIN`: all nodes are lost, and restored to one restore point. `failover`: a
+worker, then the coordinator is killed, and its standby promoted. `rebalance`: shards are moved, a worker is added, and
+shards are moved to it. BIN is the folder of the programs of a PostgreSQL that has Citus.
 """
 
 from __future__ import annotations
@@ -154,11 +154,11 @@ async def found(servers: ClusterServers, location: Location, name: str) -> Trans
 
 def main() -> None:
     """Play a drill, and compare what was acknowledged with what is there."""
-    name = sys.argv[1]
+    name, programs = sys.argv[1:]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
-        servers = ClusterServers(folder)
+        servers = ClusterServers(folder, Path(programs))
         stack.callback(servers.stop)
         hosts = (COORDINATOR, f"{COORDINATOR}-standby") if name == "failover" else (COORDINATOR,)
         servers.ports = {each: free_port() for each in hosts}
@@ -183,7 +183,7 @@ def main() -> None:
             said = asyncio.run(drill.play(getattr(drill, name)))
         say(f"{said} {asyncio.run(failover.compare(location.dsn, load.acknowledged))}; answers {dict(load.counts)}")
         verified = subprocess.run(child_command_line("verify"), env=environment, check=False, capture_output=True)
-        say(f"verify: {verified.stdout.decode().splitlines()[-1:]} {verified.stderr.decode()[-1500:]}")
+        say(f"verify: {'clean' if verified.returncode == 0 else verified.stdout.decode() + verified.stderr.decode()}")
 
 
 if __name__ == "__main__":

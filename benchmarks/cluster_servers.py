@@ -1,6 +1,6 @@
 """The nodes of a Citus cluster, each with its archive, to be killed, promoted, added and restored.
 
-Made with the programs in the folder that BILLFOLD_CITUS_PROGRAMS names; they listen on 127.0.0.1 alone, on free ports.
+Made with the programs of a PostgreSQL that has Citus; they listen on 127.0.0.1 alone, on free ports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from benchmarks.server import free_port
 from benchmarks.worker_processes import WorkloadError
 from billfold.platform.database.embedded_programs import ServerUser
 
-PROGRAMS = "BILLFOLD_CITUS_PROGRAMS"
 COORDINATOR, WORKERS, ADDED = "coordinator", ("worker1", "worker2"), "worker3"
 DATABASE = "billfold"
 _SETTINGS = """
@@ -48,9 +47,9 @@ SET search_path = pg_catalog AS 'SELECT citus_create_restore_point(name)'
 class ClusterServers:
     """A coordinator and its workers below a folder, by name."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder
-        self._programs = Path(os.environ[PROGRAMS])
+        self._programs = programs
         self.ports: dict[str, int] = {}
         self._owner = ServerUser.of(folder / "none", lambda _: None)
         self._owner.allow_traversal(folder / COORDINATOR)
@@ -136,10 +135,9 @@ class ClusterServers:
 
     def promote(self, name: str) -> str:
         """Promote the standby of a node; return its name."""
-        self._program(
-            "pg_ctl", "promote", "-w", "-t", str(_PROMOTE_SECONDS), "-D", str(self._folder / f"{name}-standby")
-        )
-        return f"{name}-standby"
+        standby = f"{name}-standby"
+        self._program("pg_ctl", "promote", "-w", "-t", "30", "-D", str(self._folder / standby))
+        return standby
 
     def stop(self) -> None:
         """Stop all servers, in any state."""

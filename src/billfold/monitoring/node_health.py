@@ -3,7 +3,7 @@
 The coordinator asks each node by a statement with a time limit of its own: one that hangs hides no other.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -35,116 +35,104 @@ SELECT set_config(limited, '1000', true)
 """
 _ASK = "SELECT success, result FROM master_run_on_worker(ARRAY[$1::text], ARRAY[$2::int], ARRAY[$3::text], true)"
 _STATE = """
-SELECT json_build_object(
+SELECT json_strip_nulls(json_build_object(
   'bytes', pg_database_size(current_database()),
   'standbys', (SELECT count(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup'),
-  'lag_seconds', (SELECT CASE WHEN bool_and(state IS NOT NULL)
-                         THEN coalesce(extract(epoch FROM max(replay_lag)), 0) END FROM pg_stat_replication),
-  'archive_fails', (SELECT last_failed_time > coalesce(last_archived_time, '-infinity') FROM pg_stat_archiver) IS TRUE,
+  'standby_lag_seconds', (SELECT CASE WHEN bool_and(state IS NOT NULL)
+                                 THEN coalesce(extract(epoch FROM max(replay_lag)), 0) END FROM pg_stat_replication),
+  'archive_failing', ((SELECT last_failed_time > coalesce(last_archived_time, '-infinity') FROM pg_stat_archiver)
+                      IS TRUE)::int,
   'prepared_seconds', (SELECT coalesce(extract(epoch FROM now() - min(prepared)), 0) FROM pg_prepared_xacts
-                        WHERE database = current_database()))
+                        WHERE database = current_database())))
 """
 _POINT = "SELECT name, extract(epoch FROM $1 - made_at)::float8 FROM restore_point ORDER BY made_at DESC LIMIT 1"
-
-
-class NodeState(msgspec.Struct, frozen=True):
-    """What a node says of itself; the lag is None without a standby, or if its user may not read it."""
-
-    bytes: int
-    standbys: int
-    lag_seconds: float | None
-    archive_fails: bool
-    prepared_seconds: float
+_GAUGES = {
+    name: DatabaseGauge(f"billfold_node_{name}", about, ("node",), "")
+    for name, about in {
+        "up": "1 while a node of a distributed bank answers.",
+        "shards": "Groups of shards of customers on a node.",
+        "bytes": "Size of a node's part of the database.",
+        "standbys": "Standbys that follow a node.",
+        "standby_lag_seconds": "Lag of a node's slowest standby.",
+        "archive_failing": "1 while a node cannot archive its log.",
+        "prepared_seconds": "Age of a node's oldest prepared transaction.",
+    }.items()
+}
+_POINT_AGE = DatabaseGauge("billfold_restore_point_age_seconds", "Age of the newest restore point.", (), "")
+NODE_GAUGES = (*_GAUGES.values(), _POINT_AGE)
 
 
 class Node(NamedTuple):
-    """A node of the cluster; its state is a text if it does not answer."""
+    """A node of the cluster, and what is measured of it, by the names of gauges; `problem` if it does not answer."""
 
     name: str
     holds_shards: bool
-    shards: int
-    state: NodeState | str
+    measured: Mapping[str, float]
+    problem: str = ""
 
 
-async def read_nodes(conn: Connection) -> list[Node]:
+async def _read_nodes(conn: Connection) -> list[Node]:
     """Return the nodes, the coordinator first; none if the bank is on one server."""
     rows = await conn.fetch(_NODES) if await is_distributed(conn) else []
-    return [
-        Node(f"{host}:{port}", holds_shards, shards, await _ask(conn, host, port))
-        for host, port, holds_shards, shards in rows
-    ]
+    return [await _read_node(conn, *row) for row in rows]
 
 
-async def _ask(conn: Connection, host: str, port: int) -> NodeState | str:
+async def _read_node(conn: Connection, host: str, port: int, holds_shards: bool, shards: int) -> Node:  # noqa: FBT001 - a row
+    name = f"{host}:{port}"
     try:
         async with conn.transaction(readonly=True):
             await conn.execute(_LIMITS)
             succeeded, result = await conn.fetchrow(_ASK, host, port, _STATE) or (False, "")
     except asyncpg.PostgresError as error:
-        return error_summary(error)
-    return msgspec.json.decode(result, type=NodeState) if succeeded else " ".join(result.split())
+        succeeded, result = False, error_summary(error)
+    if not succeeded:
+        return Node(name, holds_shards, {"up": 0, "shards": shards}, " ".join(result.split()))
+    return Node(name, holds_shards, {"up": 1, "shards": shards, **msgspec.json.decode(result, type=dict[str, float])})
 
 
 async def check_nodes(conn: Connection) -> list[HealthCheck]:
     """Return the findings about each node and about restore points; none if the bank is on one server."""
-    nodes = await read_nodes(conn)
+    nodes = await _read_nodes(conn)
     if not nodes:
         return []
-    sizes = [each.state.bytes for each in nodes if each.holds_shards and isinstance(each.state, NodeState)]
-    checks = [_check(each, 2 * min(sizes, default=0) + BYTES_DIFFER) for each in nodes]
+    smallest = min((each.measured["bytes"] for each in nodes if each.holds_shards and not each.problem), default=0)
+    checks = [_check(each, 2 * smallest + BYTES_DIFFER) for each in nodes]
     name, age = await conn.fetchrow(_POINT, wall_now()) or ("none yet", POINT_SECONDS + 1)
     step = "Start a worker, and create the function that docs/operate/distributed.md shows."
     return [*checks, HealthCheck("restore points", name, step if age > POINT_SECONDS else "")]
 
 
-def _check(node: Node, bytes_max: int) -> HealthCheck:
-    what, state = f"node {node.name}", node.state
-    if isinstance(state, str):
+def _check(node: Node, bytes_max: float) -> HealthCheck:
+    what, measured = f"node {node.name}", node.measured
+    if node.problem:
         step = "Commands of its customers wait: start it, or promote its standby (docs/operate/distributed.md)."
-        return HealthCheck(what, f"does not answer: {state}", step)
-    lag = "" if state.lag_seconds is None else f", {state.lag_seconds:.1f} s behind"
-    found = f"{node.shards} shards, {state.bytes / 2**20:,.0f} MiB, {state.standbys or 'no'} standby{lag}"
+        return HealthCheck(what, f"does not answer: {node.problem}", step)
+    lag, prepared = measured.get("standby_lag_seconds", 0), measured["prepared_seconds"]
+    found = (
+        f"{measured['shards']} shards, {measured['bytes'] / 2**20:,.0f} MiB, {measured['standbys']:.0f} standbys"
+        f" {lag:.1f} s behind, prepared for {prepared:.0f} s"
+    )
+    is_full = node.holds_shards and (measured["shards"] == 0 or measured["bytes"] > bytes_max)
     steps = {
-        "Run `SELECT recover_prepared_transactions()` on the coordinator as its administrator: the oldest is prepared"
-        f" since {state.prepared_seconds:.0f} s.": state.prepared_seconds > PREPARED_SECONDS,
-        "Fix its archive, which fails: no restore point can be restored without it.": state.archive_fails,
-        "See what holds its standby back: docs/operate/incident_runbook.md.": (state.lag_seconds or 0)
-        > LAG_LIMIT.total_seconds(),
-        "Run `SELECT citus_rebalance_start()` on the coordinator as its administrator.": node.holds_shards
-        and (node.shards == 0 or state.bytes > bytes_max),
+        "Run `SELECT recover_prepared_transactions()` on the coordinator as its administrator.": prepared
+        > PREPARED_SECONDS,
+        "Fix its archive, which fails: without it no restore point can be restored.": measured["archive_failing"],
+        "See what holds its standby back: docs/operate/incident_runbook.md.": lag > LAG_LIMIT.total_seconds(),
+        "Run `SELECT citus_rebalance_start()` on the coordinator as its administrator.": is_full,
     }
     return HealthCheck(what, found, next((step for step, is_wrong in steps.items() if is_wrong), ""))
 
 
-_PER_NODE: dict[DatabaseGauge, Callable[[NodeState], float | None]] = {
-    DatabaseGauge(f"billfold_node_{name}", about, ("node",), ""): value
-    for name, about, value in (
-        ("bytes", "Size of a node's part of the database.", lambda state: state.bytes),
-        ("standbys", "Standbys that follow a node.", lambda state: state.standbys),
-        ("standby_lag_seconds", "Lag of a node's slowest standby.", lambda state: state.lag_seconds),
-        (
-            "prepared_seconds",
-            "Age of the oldest prepared transaction.",
-            lambda state: state.prepared_seconds,
-        ),
-    )
-}
-_UP = DatabaseGauge("billfold_node_up", "1 while a node of a distributed bank answers.", ("node",), "")
-_SHARDS = DatabaseGauge("billfold_node_shards", "Groups of shards of customers on a node.", ("node",), "")
-_POINT_AGE = DatabaseGauge("billfold_restore_point_age_seconds", "Age of the newest restore point.", (), "")
-NODE_GAUGES = (_UP, _SHARDS, *_PER_NODE, _POINT_AGE)
-
-
 async def measure_nodes(conn: Connection, wall: datetime) -> list[MetricSample]:
     """Return the metrics of each node; none if the bank is on one server."""
-    nodes = await read_nodes(conn)
+    nodes = await _read_nodes(conn)
     if not nodes:
         return []
-    states = {each.name: each.state for each in nodes if isinstance(each.state, NodeState)}
-    measured = [MetricSample(_UP, [((each.name,), float(each.name in states)) for each in nodes])]
-    measured.append(MetricSample(_SHARDS, [((each.name,), each.shards) for each in nodes]))
-    for gauge, value in _PER_NODE.items():
-        values = {name: value(state) for name, state in states.items()}
-        measured.append(MetricSample(gauge, [((name,), each) for name, each in values.items() if each is not None]))
     point = await conn.fetchrow(_POINT, wall)
-    return [*measured, MetricSample(_POINT_AGE, [((), point[1])] if point else [])]
+    return [
+        *(
+            MetricSample(gauge, [((each.name,), each.measured[name]) for each in nodes if name in each.measured])
+            for name, gauge in _GAUGES.items()
+        ),
+        MetricSample(_POINT_AGE, [((), point[1])] if point else []),
+    ]
