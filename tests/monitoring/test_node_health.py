@@ -41,7 +41,7 @@ async def test_a_distributed_bank_is_checked_by_node_and_has_restore_points(bank
     assert (await measured())["billfold_restore_point_age_seconds"][()] > 3_599
     assert set(await wrong()) == {points}
     await conn.execute("UPDATE pg_dist_node SET nodeport = 1 WHERE nodename || ':' || nodeport = $1", nodes[-1])
-    assert set(await wrong()) == {points, f"node {nodes[-1].partition(':')[0]}:1"}, "a node that is away"
+    assert set(await wrong()) == {points, f"node {nodes[-1].partition(':')[0]}:1"}, "a node that does not answer"
     monkeypatch.setattr(node_health, "PREPARED_SECONDS", -1)
     assert len(await wrong()) == 1 + len(nodes), "transactions that are left prepared"
     await conn.close()

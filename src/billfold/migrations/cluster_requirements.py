@@ -1,9 +1,12 @@
-"""What the nodes of a Citus cluster must have before a production bank is distributed over them (ADR 0165)."""
+"""The requirements for the nodes of a Citus cluster before a production bank is distributed over them (ADR 0165)."""
 
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import APP_ROLE
 
-_WORKERS = "SELECT count(*) FROM pg_dist_node WHERE shouldhaveshards AND isactive AND noderole = 'primary'"
+_IS_JOINED = """
+SELECT count(*) FILTER (WHERE groupid = 0) > 0 AND count(*) FILTER (WHERE shouldhaveshards) > 0
+  FROM pg_dist_node WHERE isactive AND noderole = 'primary'
+"""
 _RUN = """
 SELECT n.nodename || ':' || n.nodeport || ': ' || r.result AS said, r.success
   FROM run_command_on_all_nodes($1) r JOIN pg_dist_node n USING (nodeid) WHERE r.result <> '' ORDER BY n.groupid
@@ -29,8 +32,10 @@ _POINTS = "SELECT to_regprocedure('create_restore_point(text)') IS NOT NULL"
 
 async def list_shortfalls(conn: Connection) -> list[str]:
     """Return what the cluster lacks, by node; `conn` is the owner's, to a coordinator with Citus."""
-    if not await conn.fetchval(_WORKERS):
-        return ["a worker: SELECT citus_add_node(host, port) on the coordinator"]
+    if not await conn.fetchval(_IS_JOINED):
+        return [
+            "its nodes: SELECT citus_set_coordinator_host(host, port), citus_add_node(host, port) on the coordinator"
+        ]
     found = [said for said, _ in await conn.fetch(_RUN, await conn.fetchval(_LACKS))]
     if found:
         return found

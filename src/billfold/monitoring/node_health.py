@@ -107,16 +107,18 @@ def _check(node: Node, bytes_max: float) -> HealthCheck:
     if node.problem:
         step = "Commands of its customers wait: start it, or promote its standby (docs/operate/distributed.md)."
         return HealthCheck(what, f"does not answer: {node.problem}", step)
-    lag, prepared = measured.get("standby_lag_seconds", 0), measured["prepared_seconds"]
-    followed = f"{measured['standbys']:.0f} standbys, {lag:.1f} s behind" if measured["standbys"] else "no standby"
-    found = f"{measured['shards']} shards, {measured['bytes'] / 2**20:,.0f} MiB, {followed}"
+    lag, prepared = measured.get("standby_lag_seconds"), measured["prepared_seconds"]
+    behind = "" if lag is None else f", {lag:.1f} s behind"
+    found = (
+        f"{measured['shards']} shards, {measured['bytes'] / 2**20:,.0f} MiB, {measured['standbys']:g} standbys{behind}"
+    )
     is_uneven = node.holds_shards and (measured["shards"] == 0 or measured["bytes"] > bytes_max)
     steps = {
         f"Prepared for {prepared:.0f} s: run `SELECT recover_prepared_transactions()` on the coordinator.": (
             prepared > PREPARED_SECONDS
         ),
         "Fix its archive, which fails: without it no restore point can be restored.": measured["archive_failing"],
-        "See what holds its standby back: docs/operate/incident_runbook.md.": lag > LAG_LIMIT.total_seconds(),
+        "See what holds its standby back: docs/operate/incident_runbook.md.": (lag or 0) > LAG_LIMIT.total_seconds(),
         "Run `SELECT citus_rebalance_start()` on the coordinator, as its administrator.": is_uneven,
     }
     return HealthCheck(what, found, next((step for step, is_wrong in steps.items() if is_wrong), ""))
