@@ -43,6 +43,14 @@ SELECT string_agg(nodeport || ': ' || shards, ', ') FROM (
 """
 
 
+_EVENTS = """
+SELECT count(*) || ' events, ' || pg_total_relation_size('event') / count(*) || ' bytes each; ' ||
+       (SELECT count(*) FROM audit_entry) || ' audit entries, ' ||
+       pg_total_relation_size('audit_entry') / (SELECT count(*) FROM audit_entry) || ' bytes each'
+  FROM event
+"""
+
+
 class Drill:
     """A distributed bank under load, and what happens to it."""
 
@@ -114,6 +122,7 @@ class Drill:
         say(f"worker added in {monotonic() - began:.1f} s; longest without a transfer {self.load.longest:.1f} s")
         await self.timed("rebalanced", "SELECT rebalance_table_shards(shard_transfer_mode => 'force_logical')")
         say(f"shard groups by port: {await self.servers.run(COORDINATOR, _SPREAD)}")
+        say(f"event log: {await self.servers.run(COORDINATOR, _EVENTS)}")
         await self.end_load()
         return ""
 
@@ -168,7 +177,7 @@ def main() -> None:
         environment = Wiring(dict(os.environ)).environment(
             location.settings(),
             location.dsn,
-            log_level="WARNING",
+            log_level="ERROR",
             port=PORT,
             http_port=PORT + 20_000,
             behind_proxy="yes",
