@@ -165,4 +165,4 @@ def test_metrics_used_by_dashboard_and_alerts_exist(path):
 def test_the_metrics_page_lists_every_metric():
     page = (ROOT / "docs/operate/metrics.md").read_text()
     listed = set(re.findall(r"^\| `(billfold_\w+)`", page, re.MULTILINE))
-    assert listed == {each.name for each in (*INSTRUMENTS, *GAUGES, BREAKS, *NODE_GAUGES)}
+    assert listed == {each.name for each in INSTRUMENTS} | {each.name for each in (*GAUGES, BREAKS, *NODE_GAUGES)}

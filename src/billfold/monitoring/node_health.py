@@ -38,6 +38,8 @@ _STATE = """
 SELECT json_strip_nulls(json_build_object(
   'bytes', pg_database_size(current_database()),
   'standbys', (SELECT count(*) FROM pg_stat_replication WHERE state IS DISTINCT FROM 'backup'),
+  'standby_missing', (current_setting('synchronous_standby_names') <> ''
+                      AND NOT EXISTS (SELECT 1 FROM pg_stat_replication))::int,
   'standby_lag_seconds', (SELECT CASE WHEN bool_and(state IS NOT NULL)
                                  THEN coalesce(extract(epoch FROM max(replay_lag)), 0) END FROM pg_stat_replication),
   'archive_failing', ((SELECT last_failed_time > coalesce(last_archived_time, '-infinity') FROM pg_stat_archiver)
@@ -53,6 +55,7 @@ _GAUGES = {
         "shards": "Groups of shards of customers on a node.",
         "bytes": "Size of a node's part of the database.",
         "standbys": "Standbys that follow a node.",
+        "standby_missing": "1 while a node waits for a standby that does not follow it.",
         "standby_lag_seconds": "Lag of a node's slowest standby.",
         "archive_failing": "1 while a node cannot archive its log.",
         "prepared_seconds": "Age of a node's oldest prepared transaction.",
@@ -117,6 +120,7 @@ def _check(node: Node, bytes_max: float) -> HealthCheck:
         f"Prepared for {prepared:.0f} s: run `SELECT recover_prepared_transactions()` on the coordinator.": (
             prepared > PREPARED_SECONDS
         ),
+        "Start its standby: no command of its customers is acknowledged until then.": measured["standby_missing"],
         "Fix its archive, which fails: without it no restore point can be restored.": measured["archive_failing"],
         "See what holds its standby back: docs/operate/incident_runbook.md.": (lag or 0) > LAG_LIMIT.total_seconds(),
         "Run `SELECT citus_rebalance_start()` on the coordinator, as its administrator.": is_uneven,
