@@ -116,6 +116,8 @@ _WAIT_SECONDS = 3600.0  # for another process that migrates
 
 _POLL_SECONDS = 0.2
 LOCK_WAIT = "2s"
+# The nodes of a cluster, if there is one, wait no longer either.
+_WAIT_BRIEFLY = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = '{}'"
 _LOCK_TRIES = 30
 _PAUSE_SECONDS = 1.0
 
@@ -182,7 +184,7 @@ async def _apply_in_transaction(conn: "Connection", step: Migration, report: Pro
 
     async def apply() -> None:
         async with conn.transaction():
-            await conn.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+            await conn.execute(_WAIT_BRIEFLY.format(LOCK_WAIT))
             for text in texts:
                 await conn.execute(text, timeout=_limit_of(step))
             await _record(conn, step)
@@ -200,11 +202,23 @@ async def _apply_statements(conn: "Connection", step: Migration, report: Progres
         # A statement that waits for others without blocking them may wait.
         wait = "0" if "CONCURRENTLY" in statement.upper() else LOCK_WAIT
         await conn.execute(f"SET lock_timeout = '{wait}'")
+        in_transaction = statement.startswith("ALTER TABLE")
+        apply = partial(_execute, conn, statement, in_transaction=in_transaction, timeout=_limit_of(step))
         try:
-            await _until_locked(step, partial(conn.execute, statement, timeout=_limit_of(step)), report)
+            await _until_locked(step, apply, report)
         finally:
             await conn.execute("RESET lock_timeout")
     await _record(conn, step)
+
+
+async def _execute(conn: "Connection", statement: str, *, in_transaction: bool, timeout: float | None) -> None:
+    """Run a statement, in a transaction if the locks it takes on the nodes of a cluster are to be limited."""
+    if not in_transaction:
+        await conn.execute(statement, timeout=timeout)
+        return
+    async with conn.transaction():
+        await conn.execute(_WAIT_BRIEFLY.format(LOCK_WAIT))
+        await conn.execute(statement, timeout=timeout)
 
 
 async def _record(conn: "Connection", step: Migration) -> None:
