@@ -31,7 +31,7 @@ async def test_a_distributed_bank_is_checked_by_node_and_has_restore_points(bank
     points = "restore points"
     assert set(await wrong()) == {points}
     await conn.execute(ADMINISTRATOR)
-    assert [await make_restore_point(bank) for _ in range(2)] == [1, 0], "one for each five minutes"
+    assert [await make_restore_point(bank) for _ in range(2)] == [1, 0], "five minutes apart"
     assert not await wrong()
     nodes = [name for (name,) in (await measured())["billfold_node_shards"]]
     assert (await measured())["billfold_node_up"] == {(name,): 1 for name in nodes}
