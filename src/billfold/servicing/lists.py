@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
+from typing_extensions import override
 
 from billfold.dual_control.store import FreezeSubject
 from billfold.platform.database.connection import Db
-from billfold.platform.database.paging import BY_CREATION, BY_OPENING, KeysetList
+from billfold.platform.database.paging import BY_CREATION, BY_OPENING, KeysetList, SortKey
 
 Shown = Literal["text", "words", "money", "moment", "status", "action"]
 
@@ -60,15 +61,28 @@ def _as_is(row: Record) -> Record:
     return row
 
 
-def _of_bank(selected: str, table: str, order: Mapping[str, str], condition: str = "true") -> KeysetList[Record]:
-    """Return a list of all customers, newest first: each partner's newest by its index, then the newest of those."""
-    return KeysetList(
-        f"""SELECT {selected} FROM partner p CROSS JOIN LATERAL (
-  SELECT * FROM {table} WHERE partner_id = p.partner_id AND {condition} AND {{page}}) t
-  JOIN customer c USING (customer_id) WHERE ($1::uuid IS NULL OR p.partner_id = $1) {{order}}""",
-        _as_is,
-        **order,
-    )
+_OWNERS = "t JOIN customer c USING (customer_id) LEFT JOIN partner p ON p.partner_id = t.partner_id"
+
+
+class _OfBank(KeysetList[Record]):
+    """A list of all customers or of a partner's, newest first: the rows of a page by an index, then their owners."""
+
+    __slots__ = ("of_partner",)
+
+    def __init__(
+        self, selected: str, table: str, order: Mapping[str, str], condition: str = "true", joined: str = _OWNERS
+    ) -> None:
+        def of(owner: str) -> str:
+            rows = f"(SELECT * FROM {table} WHERE {condition} AND {owner} AND {{page}})"
+            return f"SELECT {selected} FROM {rows} {joined} {{order}}"
+
+        super().__init__(of("$1::uuid IS NULL AND partner_id IS NOT NULL"), _as_is, **order)
+        self.of_partner = KeysetList(of("partner_id = $1"), _as_is, **order)
+
+    @override
+    async def placed_rows(self, conn: Db, *values: object, **place: Any) -> list[tuple[Record, SortKey]]:
+        read = super().placed_rows if values[0] is None else self.of_partner.placed_rows
+        return await read(conn, *values, **place)
 
 
 def _of_customer(selected: str, table: str, order: Mapping[str, str], condition: str = "true") -> KeysetList[Record]:
@@ -78,8 +92,7 @@ def _of_customer(selected: str, table: str, order: Mapping[str, str], condition:
 
 
 def _found(selected: str, table: str) -> str:
-    owners = "JOIN customer c USING (customer_id) LEFT JOIN partner p ON p.partner_id = t.partner_id"
-    return f"SELECT {selected} FROM {table} t {owners} WHERE "
+    return f"SELECT {selected} FROM {table} {_OWNERS} WHERE "
 
 
 _CUSTOMER = "c.customer_id, c.name, c.type, c.account_status, c.opened_at, p.name AS partner, c.written_no"
@@ -99,13 +112,7 @@ _AMOUNT, _STATUS = Column("Amount", "amount", "money"), Column("Status", "status
 
 CUSTOMERS = Listing(
     "Customers",
-    KeysetList(
-        f"""SELECT {_CUSTOMER} FROM partner p CROSS JOIN LATERAL (
-  SELECT * FROM customer WHERE partner_id = p.partner_id AND role <> 'house' AND {{page}}) c
- WHERE ($1::uuid IS NULL OR p.partner_id = $1) {{order}}""",
-        _as_is,
-        **BY_OPENING,
-    ),
+    _OfBank(_CUSTOMER, "customer", BY_OPENING, "role <> 'house'", "c JOIN partner p USING (partner_id)"),
     (
         Column("Name", "name", below="partner"),
         Column("Kind", "type", "words"),
@@ -148,21 +155,21 @@ _CARD_COLUMNS = (
 _BY_CARD = (FreezeSubject.CARD, "card_id")
 WIRES = Listing(
     "Wires",
-    _of_bank(_WIRE + _OWNED, "wire", BY_CREATION),
+    _OfBank(_WIRE + _OWNED, "wire", BY_CREATION),
     (_WIRE_COLUMNS[0], _OWNER, *_WIRE_COLUMNS[1:]),
     _found(_WIRE + _OWNED, "wire"),
     "/bank/customers/{customer_id}/wire/{wire_id}",
 )
 ACH = Listing(
     "ACH entries",
-    _of_bank(_ACH + _OWNED, "ach_entry", BY_CREATION, "way = 'ORIGINATION'"),
+    _OfBank(_ACH + _OWNED, "ach_entry", BY_CREATION, "way = 'ORIGINATION'"),
     (_ACH_COLUMNS[0], _OWNER, *_ACH_COLUMNS[1:]),
     _found(_ACH + _OWNED, "ach_entry"),
     "/bank/customers/{customer_id}/ach-entry/{ach_id}",
 )
 CARDS = Listing(
     "Cards",
-    _of_bank(_CARD + _OWNED, "card", BY_CREATION),
+    _OfBank(_CARD + _OWNED, "card", BY_CREATION),
     (_CARD_COLUMNS[0], _OWNER, *_CARD_COLUMNS[1:]),
     _found(_CARD + _OWNED, "card"),
     "/bank/customers/{customer_id}#cards",

@@ -14,9 +14,8 @@ _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""
 
 _SETTINGS = """
-SELECT 'unverified_wires' = ANY(customer_features(c.customer_id)),
-       EXISTS (SELECT 1 FROM policy p WHERE p.customer_id = c.customer_id)
-  FROM customer c WHERE c.customer_id = $1
+SELECT 'unverified_wires' = ANY(features), EXISTS (SELECT 1 FROM policy p WHERE p.customer_id = $1)
+  FROM customer_features($1) AS features
 """
 # A wire, withdrawal or transfer is inserted by the commit that executes it.
 _READY = """
@@ -91,5 +90,5 @@ class ApprovedRequests:
 
 async def load_payment_settings(conn: Connection, customer_id: UUID) -> PaymentSettings:
     """Return what decides about executing payments of this customer."""
-    row = await conn.fetchrow(_SETTINGS, customer_id)
-    return PaymentSettings(unverified_wires=False, has_policy=False) if row is None else PaymentSettings(*row)
+    (row,) = await conn.fetch(_SETTINGS, customer_id)
+    return PaymentSettings(*row)

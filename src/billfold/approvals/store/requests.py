@@ -14,7 +14,6 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.accounts.notes.store import has_terms
 from billfold.approvals import types as approval_types
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.approval_rules import update
@@ -189,12 +188,11 @@ SELECT q.*, {_STATUS},
 ($3::text[] IS NULL OR q.status_now = ANY($3)) AND ($4::text[] IS NULL OR q.type = ANY($4))
    AND ($5::uuid[] IS NULL OR q.pocket_id = ANY($5)) AND ($6::uuid IS NULL OR q.member_id = $6)
    AND ($7::timestamptz IS NULL OR q.created_at >= $7) AND ($8::timestamptz IS NULL OR q.created_at < $8)
-   AND ($9::uuid IS NULL OR $9 = ANY(q.reviewers) OR EXISTS (
-        SELECT 1 FROM review v WHERE v.customer_id = q.customer_id
-           AND v.request_id = q.request_id AND v.member_id = $9))
+   AND ($9::uuid IS NULL OR $9 = ANY(q.reviewers) OR q.request_id IN (
+        SELECT v.request_id FROM review v WHERE v.customer_id = $1 AND v.member_id = $9))
    AND ($10::uuid IS NULL OR q.series_id = $10) AND ($11::boolean IS NULL OR (q.series_state IS NOT NULL) = $11)
-   AND ($12::uuid[] IS NULL OR q.request_id = ANY($12)) AND """
-    + has_terms("q", "request_id", 13),
+   AND ($12::uuid[] IS NULL OR q.request_id = ANY($12)) AND ($13::bigint[] IS NULL OR q.request_id IN (
+        SELECT n.object_id FROM object_note n WHERE n.customer_id = $1 AND n.terms @> $13))""",
     needs=MAY_APPROVE,
     expiry_job=approval_types.EXPIRE_TRANSFER_REQUEST,
     approval_job=approval_types.EXECUTE_TRANSFER_REQUEST,
