@@ -20,7 +20,6 @@ NOT_FOR_THE_CLUSTER = re.compile(r"\.(checks|migrations|verify|__main__)\b")
 """`verify` compares copies on the coordinator."""
 REFUSED = {
     "billfold.ledger.engine.load_books": "a cluster locks by shard, with another statement",
-    "billfold.servicing.lists": "the newest of each partner by an index, then the newest of those",
 }
 UNUSED = {"billfold.accounts.explain.store:_trades", "billfold.accounts.explain.store:_money"}
 """Tables that are only read have an INSERT of their own, which nobody runs."""
