@@ -7,6 +7,7 @@ import pkgutil
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from functools import cached_property
 from pathlib import Path
 
 import asyncpg
@@ -72,8 +73,10 @@ def texts_of(value, depth=4):
     elif depth and not isinstance(value, type):
         held = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
         if not held and type(value).__module__.startswith("billfold."):
-            slots = {slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())}
-            held = [getattr(value, name, None) for name in slots | getattr(value, "__dict__", {}).keys()]
+            parts = [(name, each) for kind in type(value).__mro__ for name, each in vars(kind).items()]
+            composed = {name for name, each in parts if isinstance(each, cached_property)}
+            slots = {slot for name, each in parts if name == "__slots__" for slot in each}
+            held = [getattr(value, name, None) for name in slots | composed | getattr(value, "__dict__", {}).keys()]
         for each in held:
             yield from texts_of(each, depth - 1)
 
