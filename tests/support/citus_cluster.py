@@ -38,8 +38,9 @@ class Cluster:
 
     async def everywhere(self, *statements: str, database: str = "postgres") -> None:
         """Run statements on each node, the coordinator last."""
-        for node in reversed(range(len(self._nodes))):
-            await _run(self.dsn_for(database, node=node), *statements)
+        coordinator, *workers = (self.dsn_for(database, node=node) for node in range(len(self._nodes)))
+        await asyncio.gather(*(_run(dsn, *statements) for dsn in workers))
+        await _run(coordinator, *statements)
 
     async def create_database(self, name: str, *, template: str = "template1") -> str:
         """Create a database on each node unless it exists, as a copy of `template`; return its address."""
