@@ -144,11 +144,13 @@ SELECT a.customer_id, a.entry_no, a.resource_id, a.recorded_at, a.details::json 
                         a.details::json #>> '{confirmation,decisions}') AS other_uses,
        count(*) OVER (PARTITION BY a.customer_id, a.member_id, a.details::json #>> '{confirmation,decisions}',
                                    a.resource_id, a.details::json #>> '{confirmation,step}') AS same_request,
-       EXISTS (SELECT 1 FROM review v
-                WHERE v.customer_id = a.customer_id AND v.request_id::text = a.resource_id AND v.member_id = a.member_id
-                  AND v.decision = a.details::json #>> '{confirmation,decision}'
-                  AND encode(v.content_hash, 'hex') = a.details::json #>> '{confirmation,content_hash}') AS is_reviewed
-  FROM audit_entry a
+       v.customer_id IS NOT NULL AS is_reviewed
+  FROM audit_entry a LEFT JOIN (
+       SELECT DISTINCT customer_id, request_id::text AS request_id, member_id, decision,
+              encode(content_hash, 'hex') AS content_hash FROM review) v
+    ON v.customer_id = a.customer_id AND v.request_id = a.resource_id AND v.member_id = a.member_id
+   AND v.decision = a.details::json #>> '{confirmation,decision}'
+   AND v.content_hash = a.details::json #>> '{confirmation,content_hash}'
  WHERE a.outcome = 'SUCCESS' AND a.resource_type IN ('transfer_request', 'authorization_request', 'batch')
    AND a.details::json -> 'confirmation' IS NOT NULL
  ORDER BY a.customer_id, a.entry_no

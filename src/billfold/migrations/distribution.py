@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from billfold.migrations.runner import MigrationError
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.distribution import GATHER, HEADS_LOCKED, SHARD_BATCH, SHARD_PARTS, shard_column
-from billfold.platform.database.pool import APP_ROLE
+from billfold.platform.database.distribution import HEADS_LOCKED, SHARD_BATCH, SHARD_PARTS, shard_column
 
 _MOVES = ("head", "basis", "counters")
 """Parts that are not new rows."""
@@ -234,35 +233,6 @@ _GENERIC_FUNCTIONS = """
 SELECT oid::regprocedure::text FROM pg_proc
  WHERE pronamespace = current_schema()::regnamespace AND 'plan_cache_mode=force_generic_plan' = ANY(proconfig)
 """
-# If two tables share a name, a session reads the temporary one. The application itself may create none.
-_GATHER = f"""
-CREATE OR REPLACE FUNCTION {GATHER}() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public, pg_temp AS $$
-DECLARE
-  shared name;
-  definition text;
-  views text[] := ARRAY(
-    SELECT format('CREATE OR REPLACE TEMPORARY VIEW %1$I AS %2$s GRANT SELECT ON pg_temp.%1$I TO {APP_ROLE}',
-                  relname, pg_get_viewdef(oid))
-      FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace AND NOT EXISTS (
-             SELECT 1 FROM pg_depend d WHERE d.objid = pg_class.oid AND d.deptype = 'e') ORDER BY oid);
-BEGIN
-  FOR shared IN
-    SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
-     WHERE p.partmethod = 'h' AND c.relname <> '{SHARD_BATCH}'
-  LOOP
-    EXECUTE format('CREATE TEMPORARY TABLE %1$I ON COMMIT DROP AS SELECT * FROM %1$I', shared);
-    EXECUTE format('GRANT SELECT ON pg_temp.%I TO {APP_ROLE}', shared);
-  END LOOP;
-  -- A view reads the tables that its definition was resolved to.
-  PERFORM set_config('search_path', 'pg_temp, pg_catalog, public', true);
-  FOREACH definition IN ARRAY views LOOP
-    EXECUTE definition;
-  END LOOP;
-END $$;
-REVOKE ALL ON FUNCTION {GATHER} FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION {GATHER} TO {APP_ROLE};
-"""
 # Names by which all nodes are restored to one moment.
 _RESTORE_POINTS = f"""
 CREATE TABLE IF NOT EXISTS restore_point (name text PRIMARY KEY, made_at timestamptz NOT NULL);
@@ -346,8 +316,8 @@ async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> 
 
 async def _replace_functions(conn: Connection) -> None:
     await conn.execute(_LOCK_HEADS)
-    await conn.execute(_GATHER)
     await conn.execute(_RESTORE_POINTS)
+    await conn.execute("DROP FUNCTION IF EXISTS tables_gathered()")  # of earlier releases
     await conn.execute(_PLANNED_WITH_VALUES)
     for (function,) in await conn.fetch(_GENERIC_FUNCTIONS):
         await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = 'force_custom_plan'")

@@ -112,6 +112,8 @@ ProgressCallback = Callable[[int, int], None]
 # in a row that the chain covers.
 _INVALID_VALUE_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
 _PROGRESS_INTERVAL = 500
+EVERYBODY = streams.Part()
+"""All customers."""
 
 
 class LedgerWalk:
@@ -126,15 +128,17 @@ class LedgerWalk:
         self.totals: Counter[tuple[str, str]] = Counter()
         """Totals of all accounts according to the log, by kind and asset."""
         self._readers: dict[str, streams.TableReader] = {}
-        self._done = 0
+        self.done = 0
+        """The number of commits checked."""
         self._all = 0
 
-    async def check_customers(self) -> None:
-        """Check every customer."""
-        self._all = int(await self._conn.fetchval("SELECT coalesce(sum(version), 0) FROM ledger_head"))
-        heads = await streams.TableReader.of(self._conn, LEDGER_HEADS)
+    async def check_customers(self, part: streams.Part = EVERYBODY) -> None:
+        """Check every customer of a part, by default of the bank."""
+        if self._progress is not None:
+            self._all = int(await self._conn.fetchval("SELECT coalesce(sum(version), 0) FROM ledger_head"))
+        heads = await streams.TableReader.of(self._conn, LEDGER_HEADS, part)
         for table in streams.CUSTOMER_TABLES:
-            self._readers[table.name] = await streams.TableReader.of(self._conn, table)
+            self._readers[table.name] = await streams.TableReader.of(self._conn, table, part)
         while (head := await heads.next()) is not None:
             await self._skip_to(head["customer_id"])
             try:
@@ -217,9 +221,9 @@ class LedgerWalk:
                 report_unexpected(self.found, table, row)
 
     def _report_progress(self) -> None:
-        self._done += 1
-        if self._progress is not None and (self._done % _PROGRESS_INTERVAL == 0 or self._done == self._all):
-            self._progress(self._done, self._all)
+        self.done += 1
+        if self._progress is not None and (self.done % _PROGRESS_INTERVAL == 0 or self.done == self._all):
+            self._progress(self.done, self._all)
 
 
 class _CommitReader:

@@ -7,8 +7,8 @@ takes no more memory than one with ten. Writes nothing and repairs nothing.
 import importlib
 import pkgutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from functools import cache
 from types import ModuleType
@@ -44,12 +44,13 @@ from billfold.platform.database.checks import (
     run_checks,
 )
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.distribution import gather_tables, is_distributed
+from billfold.platform.database.distribution import fetch_of_all, is_distributed
 from billfold.platform.errors import BillfoldError
 from billfold.treasury.market_log import check_market
 from billfold.verify.accounts import to_int
 from billfold.verify.customers import LedgerWalk, ProgressCallback
 from billfold.verify.fingerprints import check_fingerprints
+from billfold.verify.processes import Walkers, one_cut
 
 # Trades and the settled part of them, wherever the two differ.
 _DIFFERENCES = """
@@ -68,10 +69,12 @@ SELECT settles_on, cusip, price_micros, side, t.units AS units, t.cents AS cents
  ORDER BY settles_on, cusip, price_micros, side
 """
 _SETTLED_TRADES = """
-SELECT count(*) FROM trade t WHERE activity IN ('BUY', 'SELL', 'MATURITY') AND EXISTS (
+WITH t AS MATERIALIZED (
+  SELECT settles_on, cusip, price_micros, activity AS side, count(*) AS trades FROM trade
+   WHERE activity IN ('BUY', 'SELL', 'MATURITY') GROUP BY settles_on, cusip, price_micros, activity)
+SELECT sum(trades) FROM t WHERE EXISTS (
   SELECT 1 FROM settlement s
-   WHERE s.settles_on = t.settles_on AND s.cusip = t.cusip
-     AND s.price_micros = t.price_micros AND s.side = t.activity)
+   WHERE s.settles_on = t.settles_on AND s.cusip = t.cusip AND s.price_micros = t.price_micros AND s.side = t.side)
 """
 _BANK_BUSINESS_DATE = """
 SELECT h.business_date FROM ledger_head h JOIN customer c USING (customer_id) WHERE c.role = 'house'
@@ -99,7 +102,7 @@ async def check_bank_totals(conn: Connection, findings: Findings, totals: Counte
     """
     bank_date = await conn.fetchval(_BANK_BUSINESS_DATE, timeout=STATEMENT_TIMEOUT_SECONDS)
     unsettled = UnsettledTotals()
-    for row in await conn.fetch(_DIFFERENCES, timeout=STATEMENT_TIMEOUT_SECONDS):
+    for row in await fetch_of_all(conn, _DIFFERENCES, timeout=STATEMENT_TIMEOUT_SECONDS):
         key = {name: row[name] for name in KEY}
         unsettled.add(row)
         settled = to_int(row["settled_units"])
@@ -177,32 +180,36 @@ async def verify_bank(
     vault: Vault | None = None,
     data_keys: DataKeys | None = None,
     seals: Iterable[str] = (),
+    dsn: str | None = None,
 ) -> Report:
     """Verify the whole bank as it is now; `progress` is called with (commits done, commits in all).
 
     Runs in its own transaction, or in the caller's if there is one. A caller that passes the `market` vouches for
     its tables; otherwise it is loaded, and they are compared with their log. Without the `vault` the contents of the
     audit log are not verified, nor sealed values without `data_keys` (by default those that the vault wraps); `seals`
-    are the lines of its archived seals. Raises BankNotInitialized.
+    are the lines of its archived seals; `dsn` is the address at which a process for each node of a cluster connects.
+    Raises BankNotInitialized.
     """
-    distributed = await is_distributed(conn)
-    own_snapshot = conn.transaction(isolation="repeatable_read", readonly=not distributed)
-    async with nullcontext() if conn.is_in_transaction() else own_snapshot:
+    async with AsyncExitStack() as stack:
+        walkers = None
+        if not conn.is_in_transaction():
+            if await is_distributed(conn):
+                walkers = await stack.enter_async_context(one_cut(conn, dsn))
+            else:
+                await stack.enter_async_context(conn.transaction(isolation="repeatable_read", readonly=True))
         if await conn.fetchval("SELECT count(*) FROM bank") == 0:
             raise BankNotInitialized
         findings = Findings()
         market = market or await _read_market(conn, findings)
         if market is None:
             return findings.report()
-        # Start returning rows in the order of the keys at once, not after everything has been sorted.
-        await conn.execute("SET LOCAL enable_seqscan = off")
-        walk = LedgerWalk(conn, findings, market, progress=progress)
-        await walk.check_customers()
-        await _read_whole_tables(conn, distributed=distributed)
+        rest, totals = Findings(), await _walk(conn, findings, market, walkers, progress=progress)
+        await conn.execute(_HASH_JOINS)
         check_modules()  # this also loads the fingerprinted row classes
-        await check_fingerprints(conn, findings)
-        await check_parts(conn, findings)
-        await check_bank_totals(conn, findings, walk.totals)
+        await check_fingerprints(conn, rest)
+        await check_parts(conn, rest)
+        await check_bank_totals(conn, rest, await totals())
+        findings.extend(rest)
         findings.next_section()
         await check_with_keys(conn, findings, data_keys or _keys_of(vault))
         await check_contact_details(conn, findings, vault)
@@ -210,12 +217,25 @@ async def verify_bank(
         return findings.report()
 
 
-async def _read_whole_tables(conn: Connection, *, distributed: bool) -> None:
-    """Configure the session for statements that compare whole tables."""
+async def _walk(
+    conn: Connection, findings: Findings, market: Market, walkers: Walkers | None, *, progress: ProgressCallback | None
+) -> Callable[[], Awaitable[Counter[tuple[str, str]]]]:
+    """Check all customers, or begin to, where there are processes for that; the result waits for them.
+
+    It returns the totals of all accounts.
+    """
+    if walkers is not None:
+        return await walkers.walk(findings, market, progress)
+    # Start returning rows in the order of the keys at once, not after everything has been sorted.
+    await conn.execute("SET LOCAL enable_seqscan = off")
+    walk = LedgerWalk(conn, findings, market, progress=progress)
+    await walk.check_customers()
     await conn.execute("SET LOCAL enable_seqscan = on")
-    if distributed:
-        await gather_tables(conn)
-    await conn.execute(_HASH_JOINS)
+
+    async def totals() -> Counter[tuple[str, str]]:
+        return walk.totals
+
+    return totals
 
 
 async def _read_market(conn: Connection, findings: Findings) -> Market | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 from asyncpg import Record
@@ -29,6 +30,13 @@ CUSTOMER_COLUMNS = (
 )
 
 
+class Part(NamedTuple):
+    """Customers by their ids, both included."""
+
+    first: UUID = UUID(int=0)
+    last: UUID = UUID(int=2**128 - 1)
+
+
 class Table:
     """The columns of a table, its order within a customer, and its key, unless that is the order's."""
 
@@ -38,7 +46,7 @@ class Table:
         self.key = ("customer_id", *(key or order))
         self.number = self.columns.index(order[0]) if order else 0
         listed = ", ".join(("customer_id", *order))
-        self.query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {listed}"
+        self.query = f"SELECT {', '.join(columns)} FROM {name} WHERE customer_id BETWEEN $1 AND $2 ORDER BY {listed}"
 
     @classmethod
     def of(cls, row: type[Row], *order: str, key: Sequence[str] = ()) -> Table:
@@ -85,7 +93,7 @@ CUSTOMER_TABLES = (
 
 
 class TableReader:
-    """A table from its first customer to its last."""
+    """A table from the first customer of a part to its last."""
 
     def __init__(self, table: Table, cursor: Cursor[Record]) -> None:
         self.table = table
@@ -96,9 +104,9 @@ class TableReader:
         self._ended = False
 
     @classmethod
-    async def of(cls, conn: Connection, table: Table) -> TableReader:
+    async def of(cls, conn: Connection, table: Table, part: Part) -> TableReader:
         """Begin to read a table in this transaction."""
-        return cls(table, await conn.cursor(table.query, timeout=STATEMENT_TIMEOUT_SECONDS))
+        return cls(table, await conn.cursor(table.query, *part, timeout=STATEMENT_TIMEOUT_SECONDS))
 
     async def next(self) -> Record | None:
         """Return the next row, or None after the last."""

@@ -1,5 +1,8 @@
 """The bank's clock in the database, which a sandbox can set forward."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from asyncpg import Record
 
 from billfold.platform.clock import ClockState, ClockWouldGoBack
@@ -53,3 +56,13 @@ async def write_clock(conn: Connection, state: ClockState) -> None:
     if written is None:
         current = await conn.fetchval("select business_anchor from clock")
         raise ClockWouldGoBack(current, state.business_anchor)
+
+
+@asynccontextmanager
+async def no_bookings(conn: Connection) -> AsyncIterator[None]:
+    """Wait until every booking that has begun is committed, and keep others waiting."""
+    await conn.execute("SELECT pg_advisory_lock($1)", _LOCK)
+    try:
+        yield
+    finally:
+        await conn.execute("SELECT pg_advisory_unlock($1)", _LOCK)

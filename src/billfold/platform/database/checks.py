@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from billfold.platform.database.connection import Connection
+from billfold.platform.database.distribution import fetch_of_all, is_distributed
 
 MAX_FINDINGS = 1_000
 """Maximum number of findings in a report: a bank whose every customer is damaged fits into memory."""
@@ -91,6 +92,18 @@ class Findings:
         else:
             self._omitted += 1
 
+    def extend(self, later: "Findings") -> None:
+        """Add the findings of later sections."""
+        if later._first is not None:
+            section, certainty, finding = later._first
+            if self._first is None or (self._section + section, certainty) < self._first[:2]:
+                self._first = (self._section + section, certainty, finding)
+        self.checked.update(later.checked)
+        self._section += later._section
+        self._found += later._found
+        self._omitted += later._omitted + max(len(self._found) - MAX_FINDINGS, 0)
+        del self._found[MAX_FINDINGS:]
+
     def report(self) -> Report:
         """Return all findings."""
         first = self._first[2] if self._first else None
@@ -121,7 +134,7 @@ def declared(*parts: Declared) -> Iterator[Check]:
 
 
 async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Check]) -> None:
-    """Report the first hundred rows of every check; one statement determines which checks have any.
+    """Report the first hundred rows of every check; on one server one statement determines which checks have any.
 
     Planning a check costs more than running it on an empty table, so only those that can fail are planned.
     """
@@ -129,10 +142,14 @@ async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Chec
     tables = sorted({check.table for check in checks})
     filled = set(compress(tables, await any_rows(conn, [f"SELECT 1 FROM {table}" for table in tables])))
     checks = tuple(each for each in checks if each.table in filled or each.certainty is Certainty.MISSING)
-    for check in compress(checks, await any_rows(conn, [check.sql for check in checks])):
+    if not await is_distributed(conn):
+        checks = tuple(compress(checks, await any_rows(conn, [check.sql for check in checks])))
+    for check in checks:
         quoted = {name for _, name, *_ in Formatter().parse(check.message) if name}
-        sql = f"SELECT * FROM ({check.sql}) bad ORDER BY bad LIMIT 100"
-        for row in await conn.fetch(sql, timeout=STATEMENT_TIMEOUT_SECONDS):
+        columns = (await conn.prepare(check.sql)).get_attributes()
+        order = ", ".join(str(number + 1) for number in range(len(columns)))
+        sql = f"SELECT * FROM ({check.sql}) bad ORDER BY {order} LIMIT 100"
+        for row in await fetch_of_all(conn, sql, timeout=STATEMENT_TIMEOUT_SECONDS):
             key = {name: _key_value(name, value) for name, value in row.items() if name not in quoted}
             findings.add(check.table, key, check.message.format(**row), certainty=check.certainty)
 

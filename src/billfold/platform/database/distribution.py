@@ -3,6 +3,11 @@
 ADRs 0093 and 0107.
 """
 
+import re
+from collections.abc import Sequence
+
+import asyncpg
+
 from billfold.platform.database.connection import Connection, Pool
 
 HEADS_LOCKED = "ledger_heads_locked"
@@ -32,9 +37,14 @@ SHARD_PARTS = {
 Each column of each is an array, since Citus sends arrays of built-in types as they are and composite types as text.
 """
 
-GATHER = "tables_gathered"
-"""The function that copies all shards to the coordinator, into tables that one transaction reads."""
-_GATHER_SECONDS = 3_600.0
+# Statements that copy a table from its shards, and views, which may read them; those that a view reads come later.
+_COPIES = """
+SELECT c.relname::text, CASE c.relkind WHEN 'v' THEN rtrim(pg_get_viewdef(c.oid), ';')
+                                       ELSE format('SELECT * FROM %I', c.relname) END
+  FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid
+ WHERE c.relnamespace = current_schema()::regnamespace AND (p.partmethod = 'h' OR c.relkind = 'v')
+ ORDER BY c.relkind = 'v' DESC, c.oid DESC
+"""
 
 
 async def is_distributed(conn: Connection | Pool) -> bool:
@@ -42,12 +52,21 @@ async def is_distributed(conn: Connection | Pool) -> bool:
     return bool(await conn.fetchval("SELECT to_regclass($1) IS NOT NULL", SHARD_BATCH))
 
 
-async def gather_tables(conn: Connection) -> None:
-    """Copy all shards to the coordinator, as tables that only this transaction reads from now on.
+async def fetch_of_all(conn: Connection, sql: str, *, timeout: float) -> Sequence[asyncpg.Record]:
+    """Return the rows of a statement about all customers, in a transaction. Citus executes it where the rows lie.
 
-    For a verification, which compares all rows with each other: Citus joins only co-located tables.
+    What it refuses, as it joins only co-located tables, reads copies of the tables that the statement names.
     """
-    await conn.execute(f"SELECT {GATHER}()", timeout=_GATHER_SECONDS)
+    try:
+        async with conn.transaction():
+            return await conn.fetch(sql, timeout=timeout)
+    except asyncpg.FeatureNotSupportedError:
+        words, copies = set(re.findall(r"\w+", sql)), []
+        for name, copy in await conn.fetch(_COPIES):
+            if name in words:
+                words.update(re.findall(r"\w+", copy))
+                copies.insert(0, f'"{name}" AS MATERIALIZED ({copy})')
+        return await conn.fetch(f"WITH {', '.join(copies)} SELECT * FROM ({sql}) found", timeout=timeout)
 
 
 def shard_column(part: str, number: int) -> str:

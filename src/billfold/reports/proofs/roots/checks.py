@@ -30,8 +30,11 @@ SELECT tree, height, page_no, tiles, leaves FROM daily_root_page WHERE number = 
 """
 _LEAVES = "SELECT height, page_no, tiles, leaves FROM daily_root_page WHERE number = $1 AND leaves IS NOT NULL"
 _COMMITS = """
+WITH c AS MATERIALIZED (
+  SELECT c.customer_id, c.version, c.hash FROM unnest($1::uuid[], $2::bigint[]) AS w (customer_id, version)
+    JOIN chain_entry c USING (customer_id, version) WHERE c.customer_id = ANY($1::uuid[]))
 SELECT w.customer_id FROM unnest($1::uuid[], $2::bigint[], $3::bytea[]) AS w (customer_id, version, hash)
- WHERE w.version > 0 AND NOT EXISTS (SELECT 1 FROM chain_entry c
+ WHERE w.version > 0 AND NOT EXISTS (SELECT 1 FROM c
    WHERE c.customer_id = w.customer_id AND c.version = w.version AND c.hash = w.hash)
 """
 _TILE: Final = 33
