@@ -185,10 +185,9 @@ class Chain:
                 await conn.fetch(
                     table.query.replace(
                         "ORDER BY",
-                        f"WHERE customer_id = $1 AND {table.columns[table.number]} > $2"
-                        f" AND {table.columns[table.number]} <= $3 ORDER BY",
+                        f"AND {table.columns[table.number]} > $3 AND {table.columns[table.number]} <= $4 ORDER BY",
                     ),
-                    link["customer_id"],
+                    *(link["customer_id"], link["customer_id"]),
                     after,
                     link["version"] if table is COMMANDS else after + _SEARCH_DISTANCE,
                     timeout=STATEMENT_TIMEOUT_SECONDS,

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from billfold.bills.rules.market import Market
+from billfold.bills.store import load_market
 from billfold.platform.database.business_clock import no_bookings
 from billfold.platform.database.checks import Findings
 from billfold.platform.database.connection import Connection
@@ -77,7 +77,7 @@ class Walkers:
         self._processes = processes
 
     async def walk(
-        self, findings: Findings, market: Market, progress: ProgressCallback | None
+        self, findings: Findings, progress: ProgressCallback | None
     ) -> Callable[[], Awaitable[Counter[tuple[str, str]]]]:
         """Begin to check every customer. Returns a function that waits for the end and returns the totals."""
         parts, commits = await self._parts()
@@ -85,7 +85,6 @@ class Walkers:
         walked: dict[int, PartOfWalk] = {}
 
         async def run(process: _Process) -> None:
-            await process.ask(market)
             for place, part in waiting:
                 walked[place] = await process.ask(part)
                 if progress is not None:
@@ -176,15 +175,14 @@ def _serve(dsn: str, pipe: Pipe) -> None:
 
 
 async def _walk(dsn: str, pipe: Pipe) -> None:
-    """Answer: connect, begin, the market, then the parts."""
+    """Answer when it is connected, when its snapshot is taken, then the parts."""
     async with await create_pool(dsn, max_size=1) as pool, pool.acquire() as conn:
         pipe.recv()
         pipe.send(None)
         pipe.recv()
         async with one_snapshot(conn):
             pipe.send(None)
-            market = pipe.recv()
-            pipe.send(None)
+            market = await load_market(conn)
             await conn.execute("SET LOCAL enable_seqscan = off")
             while True:
                 walk = LedgerWalk(conn, Findings(), market, None)

@@ -225,7 +225,7 @@ async def _walk(
     It returns the totals of all accounts.
     """
     if walkers is not None:
-        return await walkers.walk(findings, market, progress)
+        return await walkers.walk(findings, progress)
     # Start returning rows in the order of the keys at once, not after everything has been sorted.
     await conn.execute("SET LOCAL enable_seqscan = off")
     walk = LedgerWalk(conn, findings, market, progress=progress)

@@ -1,0 +1,116 @@
+"""A distributed bank is verified where its rows lie, at one cut of all nodes, while transfers go on."""
+
+import asyncio
+import os
+from itertools import product
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+from tests.support.databases import as_application
+from tests.support.whole_bank import VAULT, EngineCommands
+from tests.verify.test_damage import CHANGES, COLUMNS, assert_finding, rolled_back
+
+from billfold.platform.database.business_clock import read_clock
+from billfold.platform.database.pool import create_pool
+from billfold.verify.runner import verify_bank
+
+pytestmark = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="no Citus cluster is named")
+DAMAGED = {
+    "ledger_head": ("version", "customer_id"),
+    "account": ("tax_basis", "customer_id, account_no"),
+    "journal_entry": ("settles_on", "customer_id, entry_no"),
+    "trade": ("notional", "customer_id, pocket_id, entry_no, trade_no"),
+    "command": ("outcome", "customer_id, command_id"),
+    "chain_entry": ("hash", "customer_id, version"),
+    "pocket": ("realised", "customer_id, pocket_id"),
+    "portal": ("account_number", "customer_id, portal_id"),
+    "transfer": ("amount", "customer_id, transfer_id"),
+}
+"""A column of each table, and its key."""
+NODE = """
+SELECT groupid FROM pg_dist_placement WHERE shardid = get_shard_id_for_distribution_column('ledger_head', $1::uuid)
+"""
+
+
+async def verified(dsn):
+    """The report of processes, each with its own connection."""
+    dsn = as_application(dsn)
+    async with await create_pool(dsn, max_size=1) as pool, pool.acquire() as conn:
+        return await verify_bank(conn, vault=VAULT, dsn=dsn)
+
+
+async def test_every_kind_of_wire_and_ach_entry_is_verified(small_rails_bank):
+    report = await verified(small_rails_bank)
+    assert report.is_clean, report.findings
+    assert min(report.checked[table] for table in ("wire", "ach_entry", "rail_file", "posting")) > 1
+
+
+async def test_transfers_that_go_on_are_seen_whole_and_a_damaged_row_is_named_on_each_node(bank, bank_dsn):
+    teller = EngineCommands(bank, "transfers")
+    places = [await teller.new_pocket(await teller.new_customer(f"Customer {n}")) for n in range(8)]
+    for place in places:
+        await teller.receive_money(place, 1_000_000_00)
+    is_over, booked = asyncio.Event(), 0
+
+    async def pay(payer, payee):
+        nonlocal booked
+        while not is_over.is_set():
+            await teller.transfer(payer, payee, 1_00)
+            booked += 1
+
+    paying = [asyncio.create_task(pay(*each)) for each in zip(places, places[1:] + places[:1], strict=True)]
+    seen = []
+    for _ in range(3):
+        report = await verified(bank_dsn)
+        assert report.is_clean, report.findings[:5]
+        seen.append((report.checked["transfer"], booked))
+    is_over.set()
+    await asyncio.gather(*paying)
+    assert 0 < seen[0][0] < seen[0][1] < seen[2][0], "transfers went on meanwhile"
+
+    conn = await asyncpg.connect(bank_dsn)
+    by_node = {await conn.fetchval(NODE, place.customer): place.customer for place in places}
+    assert len(by_node) > 1
+    for table, customer in product(DAMAGED, by_node.values()):
+        async with rolled_back(conn):
+            row = await damaged(conn, table, customer)
+            assert_finding(await verify_bank(conn), table, row)
+    row = await damaged(conn, "trade", customer)
+    assert_finding(await verified(bank_dsn), "trade", row)
+    await conn.close()
+
+
+async def damaged(conn, table, customer):
+    """Change a column of one row of a customer; return its key."""
+    column, key = DAMAGED[table]
+    change = CHANGES[dict(await conn.fetch(COLUMNS, table))[column]].format(c=column)
+    row = await conn.fetchrow(f"SELECT {key} FROM {table} WHERE customer_id = $1 ORDER BY {key} LIMIT 1", customer)
+    where = " AND ".join(f"{name} = ${n}" for n, name in enumerate(row.keys(), 1))
+    await conn.execute(f"UPDATE {table} SET {column} = {change} WHERE {where}", *row)
+    return row
+
+
+async def test_a_verification_waits_for_a_batch_and_for_a_node_that_has_half_of_one(bank, pg_server, bank_dsn):
+    async with bank.pool.acquire() as conn, conn.transaction():
+        await read_clock(conn, hold=True)
+        waiting = asyncio.create_task(verified(bank_dsn))
+        done, _ = await asyncio.wait([waiting], timeout=8)
+        assert not done
+    assert (await waiting).is_clean
+
+    worker = await asyncpg.connect(pg_server.dsn_for(urlsplit(bank_dsn).path[1:], node=1))
+    await worker.execute("BEGIN; CREATE TABLE half (n int); PREPARE TRANSACTION 'half'")
+    waiting = asyncio.create_task(verified(bank_dsn))
+    done, _ = await asyncio.wait([waiting], timeout=8)
+    assert not done
+    await teller_is_served(bank)
+    await worker.execute("ROLLBACK PREPARED 'half'")
+    assert (await waiting).is_clean
+    await worker.close()
+
+
+async def teller_is_served(bank):
+    """Commands go on while a verification waits for a node."""
+    teller = EngineCommands(bank)
+    await teller.new_pocket(await teller.new_customer())
