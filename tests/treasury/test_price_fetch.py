@@ -78,7 +78,7 @@ async def test_rates_of_a_folder_are_imported_once_and_bad_lines_and_files_are_r
     assert await desk.fetch() == 0
     async with desk.bank.pool.acquire() as conn:
         await check_market(conn, found := Findings())
-    assert found._found == []
+    assert found.found == []
 
 
 @in_one_bank(
@@ -131,4 +131,4 @@ async def test_yesterdays_quotes_jumping_ones_and_those_of_a_bank_without_quotes
     assert "BILLFOLD_MAX_PRICE_AGE is not set" in await desk.refusal(QUOTES)
     async with bank.pool.acquire() as conn:
         await check_market(conn, found := Findings())
-    assert found._found == []
+    assert found.found == []

@@ -7,7 +7,7 @@ takes no more memory than one with ten. Writes nothing and repairs nothing.
 import importlib
 import pkgutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from functools import cache
@@ -50,7 +50,7 @@ from billfold.treasury.market_log import check_market
 from billfold.verify.accounts import to_int
 from billfold.verify.customers import LedgerWalk, ProgressCallback
 from billfold.verify.fingerprints import check_fingerprints
-from billfold.verify.processes import Walkers, one_cut
+from billfold.verify.processes import Process, one_cut, walk_side_by_side
 
 # Trades and the settled part of them, wherever the two differ.
 _DIFFERENCES = """
@@ -191,10 +191,10 @@ async def verify_bank(
     Raises BankNotInitialized.
     """
     async with AsyncExitStack() as stack:
-        walkers = None
+        processes: list[Process] = []
         if not conn.is_in_transaction():
             if await is_distributed(conn):
-                walkers = await stack.enter_async_context(one_cut(conn, dsn))
+                processes = await stack.enter_async_context(one_cut(conn, dsn))
             else:
                 await stack.enter_async_context(conn.transaction(isolation="repeatable_read", readonly=True))
         if await conn.fetchval("SELECT count(*) FROM bank") == 0:
@@ -203,13 +203,15 @@ async def verify_bank(
         market = market or await _read_market(conn, findings)
         if market is None:
             return findings.report()
-        rest, totals = Findings(), await _walk(conn, findings, market, walkers, progress=progress)
+        if processes:
+            totals = await walk_side_by_side(processes, conn, findings, progress)
+        else:
+            totals = await _walk(conn, findings, market, progress=progress)
         await conn.execute(_HASH_JOINS)
         check_modules()  # this also loads the fingerprinted row classes
-        await check_fingerprints(conn, rest)
-        await check_parts(conn, rest)
-        await check_bank_totals(conn, rest, await totals())
-        findings.extend(rest)
+        await check_fingerprints(conn, findings)
+        await check_parts(conn, findings)
+        await check_bank_totals(conn, findings, totals)
         findings.next_section()
         await check_with_keys(conn, findings, data_keys or _keys_of(vault))
         await check_contact_details(conn, findings, vault)
@@ -218,24 +220,15 @@ async def verify_bank(
 
 
 async def _walk(
-    conn: Connection, findings: Findings, market: Market, walkers: Walkers | None, *, progress: ProgressCallback | None
-) -> Callable[[], Awaitable[Counter[tuple[str, str]]]]:
-    """Check all customers, or begin to, where there are processes for that; the result waits for them.
-
-    It returns the totals of all accounts.
-    """
-    if walkers is not None:
-        return await walkers.walk(findings, progress)
+    conn: Connection, findings: Findings, market: Market, *, progress: ProgressCallback | None
+) -> Counter[tuple[str, str]]:
+    """Check every customer. Returns the totals of all accounts."""
     # Start returning rows in the order of the keys at once, not after everything has been sorted.
     await conn.execute("SET LOCAL enable_seqscan = off")
     walk = LedgerWalk(conn, findings, market, progress=progress)
     await walk.check_customers()
     await conn.execute("SET LOCAL enable_seqscan = on")
-
-    async def totals() -> Counter[tuple[str, str]]:
-        return walk.totals
-
-    return totals
+    return walk.totals
 
 
 async def _read_market(conn: Connection, findings: Findings) -> Market | None:

@@ -66,14 +66,14 @@ class Findings:
 
     def __init__(self) -> None:
         self.checked: Counter[str] = Counter()
-        self._found: list[Finding] = []
-        self._first: tuple[int, int, Finding] | None = None
-        self._section = 0
-        self._omitted = 0
+        self.found: list[Finding] = []
+        self.first: tuple[int, int, Finding] | None = None
+        self.section = 0
+        self.omitted = 0
 
     def next_section(self) -> None:
         """Begin the next customer, or the next set of checks over all of them."""
-        self._section += 1
+        self.section += 1
 
     def add(
         self,
@@ -85,29 +85,29 @@ class Findings:
     ) -> None:
         """Add a finding. The report begins with the surest of the first section that has any."""
         finding = Finding(table, key, message)
-        if self._first is None or (self._section, certainty) < self._first[:2]:
-            self._first = (self._section, certainty, finding)
-        if len(self._found) < MAX_FINDINGS:
-            self._found.append(finding)
+        if self.first is None or (self.section, certainty) < self.first[:2]:
+            self.first = (self.section, certainty, finding)
+        if len(self.found) < MAX_FINDINGS:
+            self.found.append(finding)
         else:
-            self._omitted += 1
+            self.omitted += 1
 
     def extend(self, later: "Findings") -> None:
         """Add the findings of later sections."""
-        if later._first is not None:
-            section, certainty, finding = later._first
-            if self._first is None or (self._section + section, certainty) < self._first[:2]:
-                self._first = (self._section + section, certainty, finding)
+        if later.first is not None:
+            section, certainty, finding = later.first
+            if self.first is None or (self.section + section, certainty) < self.first[:2]:
+                self.first = (self.section + section, certainty, finding)
         self.checked.update(later.checked)
-        self._section += later._section
-        self._found += later._found
-        self._omitted += later._omitted + max(len(self._found) - MAX_FINDINGS, 0)
-        del self._found[MAX_FINDINGS:]
+        self.section += later.section
+        self.found += later.found
+        self.omitted += later.omitted + max(len(self.found) - MAX_FINDINGS, 0)
+        del self.found[MAX_FINDINGS:]
 
     def report(self) -> Report:
         """Return all findings."""
-        first = self._first[2] if self._first else None
-        return Report(dict(self.checked), tuple(self._found), first, left_out=self._omitted)
+        first = self.first[2] if self.first else None
+        return Report(dict(self.checked), tuple(self.found), first, left_out=self.omitted)
 
 
 class Check(NamedTuple):

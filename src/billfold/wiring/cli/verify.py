@@ -48,7 +48,8 @@ def verify(
     async def check(conn: Connection) -> Report:
         _, vault = await context.check_bank(conn, settings)  # another key would find every row tampered with
         keys = DataKeys(context.master_keys(settings, vault))
-        report = await verify_with_progress(conn, vault=vault, keys=keys, seals=lines)
+        dsn = settings.database_url or None
+        report = await verify_with_progress(conn, vault=vault, keys=keys, seals=lines, dsn=dsn)
         if not await record_verification(conn, vault, report, operator=settings.operator):
             command.print_warning("The audit log does not keep this result: the user of the database may only read.")
         return report
@@ -64,7 +65,12 @@ def _seal_lines(seals: Path) -> list[str]:
 
 
 async def verify_with_progress(
-    conn: Connection, *, vault: Vault | None = None, keys: DataKeys | None = None, seals: Sequence[str] = ()
+    conn: Connection,
+    *,
+    vault: Vault | None = None,
+    keys: DataKeys | None = None,
+    seals: Sequence[str] = (),
+    dsn: str | None = None,
 ) -> Report:
     """Verify the bank, with a progress bar."""
     columns = (
@@ -80,7 +86,7 @@ async def verify_with_progress(
         def progress(so_far: int, total: int) -> None:
             bar.update(task, completed=so_far, total=total)
 
-        return await verify_bank(conn, progress=progress, vault=vault, data_keys=keys, seals=seals)
+        return await verify_bank(conn, progress=progress, vault=vault, data_keys=keys, seals=seals, dsn=dsn)
 
 
 def print_report(report: Report, *, with_counts: bool = True) -> None:
