@@ -111,20 +111,22 @@ def directory_checks(tracked: TrackedTable, kind: str | None = None, value: str 
     By default an entry is of the table's kind and its value is the id; otherwise `value` is SQL on the row `n`.
     """
     kind, value = kind or tracked.name, value or f"n.{tracked.id_column}::text"
+    # Each part comes from its shards by itself: names do not lie with their customers.
+    both = f"""
+      WITH d AS MATERIALIZED (SELECT kind, value, customer_id, object_id FROM directory WHERE kind = '{kind}'),
+           n AS MATERIALIZED (SELECT n.customer_id, n.{tracked.id_column} AS object_id, {value} AS value
+                                FROM {tracked.name} n)"""
     yield Check(
         "directory",
         "the entry refers to no row of this customer",
-        f"""SELECT d.kind, d.value FROM directory d
-             WHERE d.kind = '{kind}' AND NOT EXISTS (
-               SELECT 1 FROM {tracked.name} n
-                WHERE n.customer_id = d.customer_id AND n.{tracked.id_column} = d.object_id AND d.value = {value})""",
+        f"""{both} SELECT d.kind, d.value FROM d WHERE NOT EXISTS (
+               SELECT 1 FROM n WHERE (n.customer_id, n.object_id, n.value) = (d.customer_id, d.object_id, d.value))""",
     )
     yield Check(
         "directory",
         "the entry is missing",
-        f"""SELECT '{kind}' AS kind, {value} AS value FROM {tracked.name} n
-             WHERE {value} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM directory d
-               WHERE d.kind = '{kind}' AND d.value = {value})""",
+        f"""{both} SELECT '{kind}' AS kind, n.value FROM n
+             WHERE n.value IS NOT NULL AND NOT EXISTS (SELECT 1 FROM d WHERE d.value = n.value)""",
         certainty=Certainty.MISSING,
     )
 

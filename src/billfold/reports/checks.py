@@ -52,9 +52,10 @@ _OWN = "f.report_id = r.report_id AND f.batch_id = r.report_request_id"
 _REQUESTS = {
     (_REQUEST, Certainty.CHANGED): {
         "it is finished, but has no event": f"""
-            {_OF_REQUEST} WHERE {_FINISHED} AND NOT EXISTS (
-              SELECT 1 FROM command c WHERE c.customer_id = r.customer_id AND c.key = r.report_request_id
-                 AND c.kind IN ({names_in_sql(FinishReport)}))
+            {_OF_REQUEST} LEFT JOIN (
+              SELECT DISTINCT customer_id, key FROM command WHERE kind IN ({names_in_sql(FinishReport)})) c
+                ON c.customer_id = r.customer_id AND c.key = r.report_request_id
+             WHERE {_FINISHED} AND c.key IS NULL
                AND NOT EXISTS (SELECT 1 FROM scheduled_job j
                                 WHERE j.kind = '{FINISHED_JOB}' AND j.object_id = r.report_request_id)""",
         "its type of report is not available in its format": f"""
@@ -65,9 +66,12 @@ _REQUESTS = {
                OR (r.parameters->>'date_to' IS NULL) = (r.type IN {_OF_RANGES})
                OR (r.entries_after IS NULL) <> (r.parameters->>'after_report_id' IS NULL)""",
         "its last journal entry is missing or was booked after it": f"""
-            {_OF_REQUEST} WHERE r.entry_no > 0 AND NOT EXISTS (
-              SELECT 1 FROM journal_entry j WHERE j.customer_id = r.customer_id AND j.entry_no = r.entry_no
-                 AND j.booked_at <= coalesce((r.parameters->>'as_of')::timestamptz, r.created_at))""",
+            {_OF_REQUEST} LEFT JOIN (
+              SELECT customer_id, entry_no, booked_at FROM journal_entry
+               WHERE (customer_id, entry_no) IN (SELECT customer_id, entry_no FROM report_request)) j
+                ON j.customer_id = r.customer_id AND j.entry_no = r.entry_no
+               AND j.booked_at <= coalesce((r.parameters->>'as_of')::timestamptz, r.created_at)
+             WHERE r.entry_no > 0 AND j.entry_no IS NULL""",
         "it is of another partner than its customer": f"""
             {_OF_REQUEST} JOIN customer c USING (customer_id) WHERE c.partner_id <> r.partner_id""",
     },

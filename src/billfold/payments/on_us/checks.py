@@ -46,9 +46,12 @@ _QUERIES = {
     },
     ("transaction", Certainty.DERIVED): {
         "its transfer is missing": """
-            SELECT a.customer_id, a.pocket_id, a.entry_no, a.posting_no FROM transaction a
-              LEFT JOIN transfer t ON t.transfer_id::text = a.details->>'on_us_transfer_id'
-             WHERE a.type = 'ON_US' AND t.transfer_id IS NULL"""
+            WITH a AS MATERIALIZED (
+              SELECT customer_id, pocket_id, entry_no, posting_no, details->>'on_us_transfer_id' AS id
+                FROM transaction WHERE type = 'ON_US'),
+            t AS MATERIALIZED (SELECT transfer_id::text AS id FROM transfer)
+            SELECT a.customer_id, a.pocket_id, a.entry_no, a.posting_no FROM a
+             WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.id = a.id)"""
     },
 }
 CHECKS = (*creation_checks(_TRANSFERS), *directory_checks(_TRANSFERS), *declared(_QUERIES))

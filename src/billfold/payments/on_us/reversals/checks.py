@@ -11,12 +11,17 @@ _QUERIES = {
             SELECT t.customer_id, t.transfer_id FROM transfer t
              WHERE t.reverses_id::text IS DISTINCT FROM t.request->>'reverses'""",
         "it does not go the way back of the transfer that it reverses, or pays back more": """
-            SELECT t.customer_id, t.transfer_id FROM transfer t
-              LEFT JOIN transfer o ON o.transfer_id = t.reverses_id AND o.from_pocket_id = t.to_pocket_id
-                AND o.to_pocket_id = t.from_pocket_id AND o.status = 'COMPLETED' AND o.reverses_id IS NULL
-             WHERE t.reverses_id IS NOT NULL AND t.status = 'COMPLETED' AND (o.transfer_id IS NULL OR o.amount < (
-               SELECT sum(r.amount) FROM transfer r
-                WHERE r.customer_id = t.customer_id AND r.reverses_id = t.reverses_id AND r.status = 'COMPLETED'))""",
+            WITH t AS MATERIALIZED (
+              SELECT customer_id, transfer_id, reverses_id, from_pocket_id, to_pocket_id,
+                     sum(amount) OVER (PARTITION BY customer_id, reverses_id) AS paid_back
+                FROM transfer WHERE reverses_id IS NOT NULL AND status = 'COMPLETED'),
+            o AS MATERIALIZED (
+              SELECT transfer_id, from_pocket_id, to_pocket_id, amount FROM transfer
+               WHERE transfer_id IN (SELECT reverses_id FROM t) AND status = 'COMPLETED' AND reverses_id IS NULL)
+            SELECT t.customer_id, t.transfer_id FROM t
+              LEFT JOIN o ON o.transfer_id = t.reverses_id AND o.from_pocket_id = t.to_pocket_id
+                AND o.to_pocket_id = t.from_pocket_id
+             WHERE o.transfer_id IS NULL OR o.amount < t.paid_back""",
     },
     ("reversal_request", Certainty.DERIVED): {
         "no transfer paid what was accepted, or one did though it was not": """
