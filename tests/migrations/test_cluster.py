@@ -18,7 +18,7 @@ import billfold
 SOURCES = Path(billfold.__file__).parent
 STATEMENT = re.compile(r"\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b")
 NOT_FOR_THE_CLUSTER = re.compile(r"\.(checks|migrations|verify|__main__)\b")
-"""`verify` compares copies on the coordinator."""
+"""`verify` also takes statements that Citus refuses."""
 REFUSED = {
     "billfold.ledger.engine.load_books": "a cluster locks by shard, with another statement",
 }

@@ -35,7 +35,7 @@ SET LOCAL citus.max_adaptive_executor_pool_size = 1;
 SET LOCAL citus.propagate_set_commands = 'local';
 SET LOCAL citus.max_intermediate_result_size = -1
 """
-_FROM_EVERY_SHARD = "SELECT customer_id FROM ledger_head LIMIT 1"
+_FROM_EVERY_NODE = "SELECT (SELECT customer_id FROM ledger_head LIMIT 1), (SELECT kind FROM directory LIMIT 1)"
 # Transactions that are prepared on a node, and not yet ended there.
 _HALF_ENDED = """
 SELECT coalesce(sum(result::int), 0) FROM run_command_on_workers(
@@ -93,7 +93,7 @@ async def one_cut(conn: Connection, dsn: str | None) -> AsyncIterator[list[Proce
 async def _one_snapshot(conn: Connection) -> AsyncIterator[None]:
     async with conn.transaction(isolation="repeatable_read", readonly=True):
         await conn.execute(_ONE_SNAPSHOT)
-        await conn.fetchval(_FROM_EVERY_SHARD)
+        await conn.fetchval(_FROM_EVERY_NODE)
         yield
 
 
@@ -101,8 +101,8 @@ async def walk_side_by_side(
     processes: Sequence[Process], conn: Connection, findings: Findings, progress: ProgressCallback | None
 ) -> Counter[tuple[str, str]]:
     """Check every customer. Returns the totals of all accounts according to the log, by kind and asset."""
-    size = await conn.fetchrow(_SIZE) or {}
-    width = min(_CUSTOMERS_MAX, size["customers"] // (_PARTS_PER_PROCESS * len(processes)) + 1)
+    customers, all_commits = await conn.fetchrow(_SIZE) or (0, 0)
+    width = min(_CUSTOMERS_MAX, customers // (_PARTS_PER_PROCESS * len(processes)) + 1)
     bounds = [row["customer_id"] for row in await conn.fetch(_BOUNDS, width)]
     firsts = [EVERYBODY.first, *(UUID(int=bound.int + 1) for bound in bounds)]
     waiting = enumerate(zip(firsts, [*bounds, EVERYBODY.last], strict=True))
@@ -112,7 +112,7 @@ async def walk_side_by_side(
         for place, part in waiting:
             walked[place] = await process.ask(Part(*part))
             if progress is not None:
-                progress(sum(commits for *_, commits in walked.values()), size["commits"])
+                progress(sum(commits for *_, commits in walked.values()), all_commits)
 
     await asyncio.gather(*map(run, processes))
     totals: Counter[tuple[str, str]] = Counter()

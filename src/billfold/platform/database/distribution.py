@@ -61,7 +61,7 @@ async def fetch_of_all(conn: Connection, sql: str, *, timeout: float) -> Sequenc
         async with conn.transaction():
             return await conn.fetch(sql, timeout=timeout)
     except asyncpg.FeatureNotSupportedError:
-        words, copies = set(re.findall(r"\w+", sql)), []
+        words, copies = set(re.findall(r"\w+", sql)), list[str]()
         for name, copy in await conn.fetch(_COPIES):
             if name in words:
                 words.update(re.findall(r"\w+", copy))
