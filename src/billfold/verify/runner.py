@@ -7,8 +7,8 @@ takes no more memory than one with ten. Writes nothing and repairs nothing.
 import importlib
 import pkgutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import cache
 from types import ModuleType
@@ -190,13 +190,7 @@ async def verify_bank(
     are the lines of its archived seals; `dsn` is the address at which a process for each node of a cluster connects.
     Raises BankNotInitialized.
     """
-    async with AsyncExitStack() as stack:
-        processes: list[Process] = []
-        if not conn.is_in_transaction():
-            if await is_distributed(conn):
-                processes = await stack.enter_async_context(one_cut(conn, dsn))
-            else:
-                await stack.enter_async_context(conn.transaction(isolation="repeatable_read", readonly=True))
+    async with _one_snapshot(conn, dsn) as processes:
         if await conn.fetchval("SELECT count(*) FROM bank") == 0:
             raise BankNotInitialized
         findings = Findings()
@@ -217,6 +211,19 @@ async def verify_bank(
         await check_contact_details(conn, findings, vault)
         await check_audit(conn, findings, vault, copy=seals)
         return findings.report()
+
+
+@asynccontextmanager
+async def _one_snapshot(conn: Connection, dsn: str | None) -> AsyncIterator[list[Process]]:
+    """Begin a transaction, unless the caller has; yield the processes of a cluster that see the same."""
+    if conn.is_in_transaction():
+        yield []
+    elif await is_distributed(conn):
+        async with one_cut(conn, dsn) as processes:
+            yield processes
+    else:
+        async with conn.transaction(isolation="repeatable_read", readonly=True):
+            yield []
 
 
 async def _walk(
