@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from tests.support.databases import as_application
 from tests.support.whole_bank import VAULT, EngineCommands
-from tests.verify.test_damage import CHANGES, COLUMNS, assert_finding, rolled_back
+from tests.verify.test_damage import CHANGES, COLUMNS, TABLES, assert_finding, rolled_back
 
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.pool import create_pool
@@ -17,17 +17,15 @@ from billfold.verify.runner import verify_bank
 
 pytestmark = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="no Citus cluster is named")
 DAMAGED = {
-    "ledger_head": ("version", "customer_id"),
-    "account": ("tax_basis", "customer_id, account_no"),
-    "journal_entry": ("settles_on", "customer_id, entry_no"),
-    "trade": ("notional", "customer_id, pocket_id, entry_no, trade_no"),
-    "command": ("outcome", "customer_id, command_id"),
-    "chain_entry": ("hash", "customer_id, version"),
-    "pocket": ("realised", "customer_id, pocket_id"),
-    "portal": ("account_number", "customer_id, portal_id"),
-    "transfer": ("amount", "customer_id, transfer_id"),
+    "ledger_head": "version",
+    "account": "tax_basis",
+    "journal_entry": "settles_on",
+    "trade": "notional",
+    "command": "outcome",
+    "chain_entry": "hash",
+    "pocket": "realised",
+    "portal": "account_number",
 }
-"""A column of each table, and its key."""
 NODE = """
 SELECT groupid FROM pg_dist_placement WHERE shardid = get_shard_id_for_distribution_column('ledger_head', $1::uuid)
 """
@@ -83,9 +81,10 @@ async def test_transfers_that_go_on_are_seen_whole_and_a_damaged_row_is_named_on
 
 async def damaged(conn, table, customer):
     """Change a column of one row of a customer; return its key."""
-    column, key = DAMAGED[table]
+    column, key = DAMAGED[table], ", ".join(TABLES[table].key)
     change = CHANGES[dict(await conn.fetch(COLUMNS, table))[column]].format(c=column)
-    row = await conn.fetchrow(f"SELECT {key} FROM {table} WHERE customer_id = $1 ORDER BY {key} LIMIT 1", customer)
+    chosen = f"SELECT {key} FROM {table} WHERE customer_id = $1 AND {TABLES[table].where} ORDER BY {key} LIMIT 1"
+    row = await conn.fetchrow(chosen, customer)
     where = " AND ".join(f"{name} = ${n}" for n, name in enumerate(row.keys(), 1))
     await conn.execute(f"UPDATE {table} SET {column} = {change} WHERE {where}", *row)
     return row

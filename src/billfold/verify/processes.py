@@ -25,7 +25,7 @@ from billfold.verify.streams import Part
 
 _CUSTOMERS_MAX = 1_000
 """Customers of a part: Citus brings the rows of all of them to the coordinator at once, and sorts them there."""
-_PARTS_PER_PROCESS = 8
+_PARTS_PER_PROCESS = 2
 """Parts are this small at least, so that the processes end together."""
 _TRIES, _PAUSE_SECONDS = 90, 1.0  # Citus ends what a dead node left within a minute
 
@@ -45,6 +45,7 @@ _NODES = """
 SELECT count(DISTINCT groupid) FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
  WHERE logicalrelid = 'ledger_head'::regclass
 """
+_PLACES = "SELECT md5(string_agg(placementid::text, ' ' ORDER BY placementid)) FROM pg_dist_placement"
 _SIZE = "SELECT count(*) AS customers, coalesce(sum(version), 0)::bigint AS commits FROM ledger_head"
 _BOUNDS = """
 SELECT customer_id FROM (SELECT customer_id, row_number() OVER (ORDER BY customer_id) AS place FROM ledger_head) h
@@ -72,8 +73,9 @@ async def one_cut(conn: Connection, dsn: str | None) -> AsyncIterator[list[Proce
     """Begin a transaction on this connection and on one of each process, all at one cut of the bank.
 
     There is a process for each node that has customers, as far as there are cores; none without an address.
-    Raises Unavailable if a node has a transaction that does not end.
+    Raises Unavailable if a node has a transaction that does not end, and in the end if a shard was moved.
     """
+    places = await conn.fetchval(_PLACES)
     async with AsyncExitStack() as stack:
         nodes = 0 if dsn is None else min(await conn.fetchval(_NODES), os.cpu_count() or 1)
         processes = [await stack.enter_async_context(_started(dsn)) for _ in range(nodes)]
@@ -87,6 +89,8 @@ async def one_cut(conn: Connection, dsn: str | None) -> AsyncIterator[list[Proce
         else:
             raise Unavailable("A node has a transaction that does not end.")
         yield processes
+    if await conn.fetchval(_PLACES) != places:
+        raise Unavailable("A shard was moved meanwhile: its rows were not seen. Verify again.")
 
 
 @asynccontextmanager
