@@ -21,7 +21,7 @@ from benchmarks import failover
 from benchmarks.cluster_servers import ADDED, COORDINATOR, WORKERS, ClusterServers
 from benchmarks.dataset import Location
 from benchmarks.failover import AWAY_SECONDS, CALM_SECONDS, MANAGEMENT_PORT, PORT, Transfers, say
-from benchmarks.server import free_port
+from benchmarks.server import free_ports
 from billfold.migrations import distribution, runner
 from billfold.platform.clock import monotonic
 from billfold.platform.database.connection import connect
@@ -170,7 +170,7 @@ def main() -> None:
         servers = ClusterServers(folder, Path(programs))
         stack.callback(servers.stop)
         hosts = (COORDINATOR, f"{COORDINATOR}-standby") if name == "failover" else (COORDINATOR,)
-        servers.ports = {each: free_port() for each in hosts}
+        servers.ports = dict(zip(hosts, free_ports(len(hosts)), strict=True))
         location = Location(servers.address(*hosts), folder / "bank")
         location.state_dir.mkdir()
         load = asyncio.run(found(servers, location, name))

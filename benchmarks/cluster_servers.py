@@ -17,7 +17,7 @@ from typing import Any
 import asyncpg
 import psutil
 
-from benchmarks.server import free_port
+from benchmarks.server import free_ports
 from benchmarks.worker_processes import WorkloadError
 from billfold.platform.database.embedded_programs import ServerUser
 
@@ -148,7 +148,7 @@ class ClusterServers:
     def run_server(self, name: str) -> None:
         """Start a server on its port."""
         path = self._folder / name
-        port = self.ports.setdefault(name, free_port())
+        port = self.ports.setdefault(name, *free_ports(1))
         options = f"-c port={port}"
         self._program(
             "pg_ctl", "start", "-w", "-t", "300", "-D", str(path), "-l", str(path / "server.log"), "-o", options

@@ -31,7 +31,8 @@ class Life:
         self.invited, self.rules, self.read = [], [], set()
         self.placed, self.paid = [], []
         self.wires, self.debits, self.transfers, self.sent = [], [], [], []
-        self.asked, self.disputes, self.orders, self.moved = [], [], [], {"trade_id": [], "transaction_id": []}
+        self.asked, self.disputes, self.orders = [], [], []
+        self.moved: dict[str, list[tuple[str, str]]] = {"trade_id": [], "transaction_id": []}
 
     async def begin(self):
         self.payees = [

@@ -105,7 +105,8 @@ SANDBOX = "/api/v1/sandbox/"
 
 
 def test_every_read_of_both_documents_takes_as_of_or_is_listed_with_a_reason():
-    takes, without = set(), set()
+    takes: set[str] = set()
+    without: set[str] = set()
     for document in DOCUMENTS.values():
         for path, methods in document["paths"].items():
             if "get" in methods and path.startswith("/api/") and not path.startswith(SANDBOX):

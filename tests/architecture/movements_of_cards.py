@@ -160,8 +160,9 @@ def play_disputes(new_stage):
         with stage.row("Dispute credited provisionally"):
             stage.about(DecideDispute, card.anna, dispute, status=DisputeStatus.PROVISIONALLY_CREDITED)
     letter, at = UUID(int=24), et_instant(date(2025, 6, 2), 9)
+    file = dict.fromkeys(("exception_reason", "name", "media_type", "file_key", "size_bytes", "sha256", "uploaded_at"))
     document = DocumentRow(
-        card.anna, letter, DISPUTE_EVIDENCE, "PENDING_REVIEW", *[None] * 6, at, None, file_sealed=True
+        card.anna, letter, DISPUTE_EVIDENCE, "PENDING_REVIEW", created_at=at, file_sealed=True, **file
     )
     stage.bank.seen.put(card.anna, letter, document)
     with stage.row("Documents added to a dispute"):

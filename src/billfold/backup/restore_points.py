@@ -1,7 +1,7 @@
 """Restore points of a distributed bank: names by which all its nodes are restored to one moment (ADR 0165).
 
-They are made by a function of an administrator, for which Citus wants a superuser. No name is used again: of two points of one
-name, the first of each node would count, and one that was not made on every node cuts batches in two.
+They are made by a function of an administrator, for which Citus wants a superuser. No name is used again: of two points
+of one name, the first of each node would count, and one that was not made on every node cuts batches in two.
 """
 
 from datetime import timedelta

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from billfold.migrations.runner import MigrationError
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import HEADS_LOCKED, SHARD_BATCH, SHARD_PARTS, shard_column
+from billfold.platform.database.pool import APP_ROLE
 
 _MOVES = ("head", "basis", "counters")
 """Parts that are not new rows."""

@@ -1,6 +1,6 @@
 """The rows of the log. They are read by tenant and time, and by trace."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -58,7 +58,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
     detail: str
     facts: dict[str, Any]
-    about: dict[str, Any] | None = None
+    about: Mapping[str, Any] | None = None
 
 
 class ErrorGroup(msgspec.Struct, frozen=True):

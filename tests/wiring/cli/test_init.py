@@ -17,7 +17,8 @@ import httpx
 import pytest
 import yaml
 from tests.support.browser import first_match
-from tests.wiring.test_production import START_SECONDS, free_port
+from tests.support.sandbox_process import free_ports
+from tests.wiring.test_production import START_SECONDS
 
 from billfold.platform.database import embedded
 from billfold.wiring.cli.app import run
@@ -93,14 +94,15 @@ def test_a_bank_starts_from_the_files_that_init_writes(init, server, tmp_path):
     modes = {path.name: oct(path.stat().st_mode)[-3:] for path in folder.rglob("*") if path.is_file()}
     assert {name: mode for name, mode in modes.items() if mode != "600"} == {"billfold": "700"}
     asyncio.run(execute(server.dsn, (folder / "roles.sql").read_text()))
-    environment = {"PATH": os.environ["PATH"], "BILLFOLD_STATE_DIR": str(tmp_path), "BILLFOLD_PORT": free_port()}
+    port, http_port, management_port = map(str, free_ports(3))
+    environment = {"PATH": os.environ["PATH"], "BILLFOLD_STATE_DIR": str(tmp_path), "BILLFOLD_PORT": port}
     command = [str(folder / "billfold")]
     migrated = subprocess.run([*command, "migrate", "up"], env=environment, capture_output=True, text=True, check=False)
     assert migrated.returncode == 0, migrated.stderr
     given, exec_start = unit_environment(folder, "billfold-serve@.service", environment["BILLFOLD_PORT"])
     assert "BILLFOLD_DATABASE_OWNER_URL_FILE" not in given
     assert given["BILLFOLD_CARD_PROCESSOR_KEY_FILE"] == str(folder / "secrets/card_processor_key")
-    given |= environment | {"BILLFOLD_HTTP_PORT": free_port(), "BILLFOLD_MANAGEMENT_PORT": free_port()}
+    given |= environment | {"BILLFOLD_HTTP_PORT": http_port, "BILLFOLD_MANAGEMENT_PORT": management_port}
     with subprocess.Popen(exec_start.split(), env=given | {"BILLFOLD_DRAIN_SECONDS": "0"}) as process:
         try:
             assert when_answered(process, environment["BILLFOLD_PORT"]) == 200
