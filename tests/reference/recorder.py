@@ -139,6 +139,9 @@ class Recorder:
         hidden = HIDDEN | ON_THE_WALL.get(str(kind), {}) | counted
         if told.get("label") == "Resets":  # a limit, which may be one of the wall clock
             hidden = hidden | {"value": _AT}
+        if told.get("label") in {"Who did it", "Refusal"}:
+            steps = [each | {"value": _AT} if each["unit"] == "INSTANT" else each for each in told["steps"]]
+            told = told | {"steps": steps}
         return {
             name: hidden[name] if name in hidden and value is not None else self._masked(value)
             for name, value in told.items()

@@ -92,7 +92,9 @@ async def play_request_log(r):
     await r.desk.app.request_log.write()
     newest = (await r.get("list_logged_requests", log, error_code="invalid-input"))["items"][0]
     await r.get("list_request_errors", f"{log}errors/", limit=1)
-    await r.get("get_logged_request", f"{log}{UUID(newest['trace_id'])}/")
+    one = f"{log}{UUID(newest['trace_id'])}/"
+    await r.get("get_logged_request", one)
+    await r.get("explain_logged_request", f"{one}explain/")
 
 
 def attempts(subscription_id, event_id):
