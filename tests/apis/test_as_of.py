@@ -20,6 +20,7 @@ WITHOUT = {
         "/api/v2/request-log/",
         "/api/v2/request-log/errors/",
         "/api/v2/request-log/{trace_id}/",
+        "/api/v2/request-log/{trace_id}/explain/",
     },
     "it says how something is done from now on": {
         "/api/v1/agreements/",

@@ -22,7 +22,7 @@ from billfold.events.kinds import KINDS
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.settings import Settings
 
-BYTES_MAX, FULL_TEXT_BYTES_MAX = 105_000, 200_000
+BYTES_MAX, FULL_TEXT_BYTES_MAX = 115_000, 200_000
 MADE = ("/openapi.json", "/postman.json", "/bruno.zip", "/requests.http")
 STYLE = "default-src 'none'; script-src 'self'; style-src 'self'"
 FIGURES = (

@@ -5,14 +5,17 @@ CURSORS = ("next_page", "prev_page")
 
 
 def comparable(answer):
-    """Return an answer without its cursors, its trace, addresses of people and of files, which are those of now."""
+    """Return an answer without its cursors, its trace, addresses of people and of files, which are those of now.
+
+    Nor does it tell who did what, which is not told as of an instant.
+    """
     is_json = answer.headers["content-type"].partition(";")[0].endswith("json")
     return answer.status_code, stable(answer.json()) if is_json else answer.text
 
 
 def stable(value):
     if isinstance(value, list):
-        return [stable(each) for each in value]
+        return [stable(each) for each in value if not isinstance(each, dict) or each.get("label") != "Who did it"]
     if not isinstance(value, dict):
         return value
     left_out = (
