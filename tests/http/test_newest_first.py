@@ -114,6 +114,8 @@ async def test_a_cursor_of_a_different_list_order_is_refused(world):
 
 async def test_every_list_order_has_an_index(conn):
     await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    # Those of operators cost the same while a table is empty.
+    await conn.execute("DROP INDEX customer_of_bank, wire_of_bank, ach_entry_of_bank, card_of_bank")
     listed: Any
     for listed, index in [
         (CUSTOMERS, "customer_partner"),
