@@ -48,10 +48,13 @@ SELECT ARRAY(SELECT found FROM cards), ARRAY(SELECT found FROM authorizations), 
 """
 _TO_REVERSE = f"""{_late.select} WHERE customer_id = $1
    AND message_id IN (SELECT object_id FROM scheduled_job WHERE kind = $2)"""
+# The day is found once for each card: a card may have thousands of authorizations.
 _OF_LAST_DAY = f"""
-{_authorizations.select} a WHERE customer_id = ANY($1) AND card_id = ANY($2)
-   AND authorized_on = (SELECT max(authorized_on) FROM card_authorization m
-                         WHERE m.customer_id = a.customer_id AND m.card_id = a.card_id)
+SELECT {_authorizations.columns("a")} FROM card k JOIN card_authorization a
+    ON (a.customer_id, a.card_id) = (k.customer_id, k.card_id)
+   AND a.authorized_on = (SELECT max(authorized_on) FROM card_authorization m
+                           WHERE m.customer_id = k.customer_id AND m.card_id = k.card_id)
+ WHERE k.customer_id = ANY($1) AND k.card_id = ANY($2)
 """
 get_authorization = _authorizations.get
 get_payment = _payments.get
