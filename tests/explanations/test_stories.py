@@ -1,5 +1,6 @@
 """Statuses, refusals, settlement dates, fees, holds and limits explained over HTTP, and to whom not."""
 
+from dataclasses import replace
 from datetime import date
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from tests.payments.on_us.test_routes import reallocation
 from tests.support import payees
 from tests.support.approvals import decide, on_us, put_cap
 from tests.support.closures import Closures
-from tests.support.world import UNKNOWN
+from tests.support.world import UNKNOWN, token_for
 
 from billfold.approvals.execute_transfers import execute_request
 from billfold.approvals.series.rules import SKIPPED
@@ -304,6 +305,10 @@ async def test_requests_that_were_refused_outright_are_explained_by_their_figure
     viewer = await customer_desks(customer, role="VIEWER")
     assert part(await explain(viewer, one), "Available then") == available
     narrow = await customer_desks(customer, role="VIEWER", client_id="narrow", scopes=("team.read",))
+    assert labels(await explain(narrow, one)) == ["Requested", "Refused"]
+    # Nor does an application of who requested it that may not read Pockets.
+    own = replace(customer_desk.team, client_id="narrow", scopes=("team.read",))
+    narrow.token = await token_for(customer_desk.bank, own)
     assert labels(await explain(narrow, one)) == ["Requested", "Refused"]
     blind = await customer_desks(customer, role="VIEWER", client_id="blind", scopes=("pockets.read",))
     await blind.refused("GET", f"{one}explain/", status=403, code="forbidden")

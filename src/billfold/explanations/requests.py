@@ -38,8 +38,13 @@ async def explain_refused_request(row: LoggedRequest, caller: Call, bank: Bank) 
 
 
 def _may_see(caller: Call, row: LoggedRequest) -> bool:
-    """Tell whether the caller sees why: of its own request, and of another member's by what it may read."""
-    is_own = not isinstance(caller, CustomerCaller) or caller.access.member_id == row.member_id
+    """Tell whether the caller sees why: of its own request, and of others by what it may read.
+
+    A request that the same member sent by another application is not its own: that one may read more.
+    """
+    if not isinstance(caller, CustomerCaller):
+        return True
+    is_own = (caller.access.client_id, caller.access.member_id) == (row.client_id, row.member_id)
     return is_own or all(map(caller.may, _FIGURES))
 
 

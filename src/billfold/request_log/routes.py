@@ -19,7 +19,7 @@ from billfold.request_log.store import ErrorGroup, LoggedRequest, RequestFilter
 
 
 class RequestLogEntry(msgspec.Struct, kw_only=True):
-    """A request. Nothing sent or returned is kept: of an error only its location.
+    """A request. What was sent or returned is not shown: of an error only its location.
 
     `trace_id` is the value of the header X-Service-Trace-Id; requests in one of your traces share it. `path` is that of
     the operation, with its parameters by name. `fields` locates the errors of a 422, like `body.amount`; a name that
