@@ -301,6 +301,12 @@ async def test_requests_that_were_refused_outright_are_explained_by_their_figure
     told = {each["label"]: each["value"] for each in by_rule["steps"]}
     assert told["Daily cap"] == "$20.00"
     assert "per business day" in told["Reason"]
+    await check_readers(customer_desk, customer_desks, other_customer, one, available)
+
+
+async def check_readers(customer_desk, customer_desks, other_customer, one, available):
+    """Check who sees the figures of a refused request."""
+    customer = customer_desk.team.customer
     # Of another member's request only those see figures who may read what it was about.
     viewer = await customer_desks(customer, role="VIEWER")
     assert part(await explain(viewer, one), "Available then") == available

@@ -146,7 +146,7 @@ class _MessageWriter:
         """Return the message of an event; nothing for a type or an object that was not requested."""
         self._last_sequence = event.sequence or self._last_sequence
         kinds, object_id = self._query.kinds, self._query.object_id
-        if (kinds is not None and event.kind not in kinds) or object_id not in {None, event.object_id}:
+        if (kinds is not None and event.kind not in kinds) or (object_id is not None and object_id != event.object_id):
             return b""
         if event.sequence is None:
             return b"data: " + _json(envelope_of(event, self._subscriber.customer_id)) + b"\n\n"
