@@ -198,8 +198,8 @@ async def explain_individual_application(caller: Caller, bank: Bank, application
 async def explain_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> Explained:
     """Explain refused request.
 
-    Returns why a request of the log was refused, by which rule, and with which figures. Those of another member's
-    request are for members who may read Pockets and transfers.
+    Returns why a request of the log was refused, by which rule, and with which figures. Those of a request of another
+    member, or of another application, are for those who may read Pockets and transfers.
     """
     shown = await get_logged_request.handler(caller, bank, trace_id)
     row = await get_request(bank.pool, request_tenant(caller), UUID(shown.trace_id))

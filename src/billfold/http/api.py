@@ -250,10 +250,10 @@ class Api:
         await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
 
     def _record(
-        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, **proven: Any
+        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, **logged: Any
     ) -> None:
         if self.request_log is not None:
-            self.request_log.record(operation, request, response, **proven)
+            self.request_log.record(operation, request, response, **logged)
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
