@@ -28,6 +28,8 @@ _CUSTOMERS_MAX = 1_000
 _PARTS_PER_PROCESS = 2
 """Parts are this small at least, so that the processes end together."""
 _TRIES, _PAUSE_SECONDS = 90, 1.0  # Citus ends what a dead node left within a minute
+_LOCKED_SECONDS = 10.0
+"""Bookings wait for the lock and for who waits for it, so that a node that hangs ends the verification."""
 
 # One connection to each node, hence one snapshot of it, until the transaction ends.
 _ONE_SNAPSHOT = """
@@ -80,11 +82,14 @@ async def one_cut(conn: Connection, dsn: str | None) -> AsyncIterator[list[Proce
         nodes = 0 if dsn is None else min(await conn.fetchval(_NODES), os.cpu_count() or 1)
         processes = [await stack.enter_async_context(_started(dsn)) for _ in range(nodes)]
         for _ in range(_TRIES):
-            async with no_bookings(conn):
-                if not await conn.fetchval(_HALF_ENDED):
-                    await stack.enter_async_context(_one_snapshot(conn))
-                    await asyncio.gather(*(process.ask() for process in processes))
-                    break
+            try:
+                async with asyncio.timeout(_LOCKED_SECONDS), no_bookings(conn):
+                    if not await conn.fetchval(_HALF_ENDED):
+                        await stack.enter_async_context(_one_snapshot(conn))
+                        await asyncio.gather(*(process.ask() for process in processes))
+                        break
+            except TimeoutError:
+                raise Unavailable("A node or a booking takes so long that others would wait.") from None
             await asyncio.sleep(_PAUSE_SECONDS)
         else:
             raise Unavailable("A node has a transaction that does not end.")
