@@ -185,7 +185,7 @@ def _unless_taken(row: ReadRow, first: dict[str, int]) -> ReadRow:
 
 def require_rows(rows: Sequence[ReadRow], problems: Mapping[int, RowProblem], mode: str) -> None:
     """Raise InvalidInput with the problems of all rows, if one of an atomic batch has any, or all rows have."""
-    found = {row.number: [*row.problems, *filter(None, [problems.get(row.number)])] for row in rows}
+    found = {row.number: row.problems or [*filter(None, [problems.get(row.number)])] for row in rows}
     wrong = {number: each for number, each in found.items() if each}
     if not wrong or (mode == "INDEPENDENT" and len(wrong) < len(rows)):
         return

@@ -8,12 +8,13 @@ import msgspec
 
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Limit, ListQuery, Offset, Query, Since, Until, page_of, parse_choice
-from billfold.http.raw_request import parse_uuid
+from billfold.http.raw_request import is_uuid, parse_uuid
 from billfold.http.schemas import CursorList, OffsetList, WallTime
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller, key_of
 from billfold.platform.database.paging import LIMIT_DEFAULT
+from billfold.platform.errors import InvalidInput
 from billfold.request_log import store
 from billfold.request_log.store import ErrorGroup, LoggedRequest, RequestFilter
 
@@ -146,8 +147,11 @@ async def list_request_errors(
 @get(f"{PATH}{{trace_id}}/", SIGNED, READS, tag="request-log", refuses=("not-found",))
 async def get_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> RequestLogEntry:
     """Get a request by the trace id of its response; of several in one trace, the newest."""
-    wanted = UUID(trace_id) if _TRACE_ID.fullmatch(trace_id) else parse_uuid("path", "trace_id", trace_id)
-    return render_request(await store.get_request(bank.pool, request_tenant(caller), wanted))
+    if not (_TRACE_ID.fullmatch(trace_id) or is_uuid(trace_id)):
+        raise InvalidInput.at(
+            "path", "trace_id", msg="must be a trace id of 32 hexadecimal digits", kind="uuid_parsing"
+        )
+    return render_request(await store.get_request(bank.pool, request_tenant(caller), UUID(trace_id)))
 
 
 def request_tenant(caller: Caller | CustomerCaller) -> UUID:

@@ -14,7 +14,10 @@ ENTRIES_MAX = 50
 ExternalId = Annotated[
     str,
     msgspec.Meta(
-        min_length=1, max_length=100, pattern=r"^[!-~]+\Z", description="Your own id, unique per customer and kind."
+        min_length=1,
+        max_length=100,
+        pattern=r"^[!-~]+\Z",
+        description="an id of your own, unique per customer and kind, of printable ASCII characters without spaces",
     ),
 ]
 Key = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9_.:-]+\Z")]

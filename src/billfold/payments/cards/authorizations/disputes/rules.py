@@ -48,6 +48,7 @@ from billfold.payments.cards.authorizations.disputes.commands import (
 )
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
+from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.overdraft import claw_back, overdraft_of
 from billfold.treasury.rules.sweep import sweep_and_invest
@@ -83,7 +84,8 @@ def open_dispute(books: Books, cmd: OpenDispute, ctx: Context) -> Outcome:
     left = _disputable(book, purchase)
     amount = left if cmd.amount is None else cmd.amount
     if not 0 < amount <= left:
-        raise Refused("dispute-not-possible", f"{max(left, 0)} cents of it are neither disputed nor returned yet.")
+        rest = f"At most {format_usd(left)} of it can" if left > 0 else "Nothing more of it can"
+        raise Refused("dispute-not-possible", f"{rest} be disputed: the rest is disputed or returned already.")
     row = DisputeRow(
         customer_id=book.customer_id,
         dispute_id=cmd.dispute_id,
