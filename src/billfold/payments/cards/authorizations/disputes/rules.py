@@ -84,8 +84,8 @@ def open_dispute(books: Books, cmd: OpenDispute, ctx: Context) -> Outcome:
     left = _disputable(book, purchase)
     amount = left if cmd.amount is None else cmd.amount
     if not 0 < amount <= left:
-        rest = f"At most {format_usd(left)} of it can" if left > 0 else "Nothing more of it can"
-        raise Refused("dispute-not-possible", f"{rest} be disputed: the rest is disputed or returned already.")
+        some = f"At most {format_usd(left)} can be disputed: what is neither disputed nor returned yet."
+        raise Refused("dispute-not-possible", some if left > 0 else "All of it is disputed or returned already.")
     row = DisputeRow(
         customer_id=book.customer_id,
         dispute_id=cmd.dispute_id,
