@@ -97,6 +97,8 @@ async def test_row_700_without_funds_moves_nothing_and_others_are_not_kept_waiti
     assert 499_00 < await world.value(to) < 501_00
     mixed = batch(within(origin, to, 1), within(elsewhere, to, 1), mode="ATOMIC")
     await world.invalid("POST", BATCHES, mixed, loc="body.rows.1.from_pocket_id")
+    lacking = await world.send("POST", BATCHES, batch({"type": "INTERNAL_REALLOCATION"}))
+    assert [each["loc"][-1] for each in lacking.json()["detail"]] == ["from_pocket_id", "amount_usdc"]
     async with world.bank.pool.acquire() as conn:
         assert not (await verify_bank(conn, market=world.bank.market, vault=world.bank.vault)).findings
 
