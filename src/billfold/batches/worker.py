@@ -4,6 +4,8 @@ A row that has a result is never run again. One that was interrupted before its 
 its commands answer as the first time.
 """
 
+import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -14,7 +16,7 @@ from billfold.audit.record import audited
 from billfold.batches import carry_out, new_objects, partners, store
 from billfold.batches.commands import ReportBatch
 from billfold.batches.store import BATCHES, PARTNER_BATCHES
-from billfold.batches.types import ROWS_MAX, ROWS_PER_PART, RUN_BATCH, Batch
+from billfold.batches.types import ROWS_MAX, ROWS_PER_PART, RUN_BATCH, Batch, BatchRow, RowResult
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
@@ -22,6 +24,8 @@ from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvariantError
 
 _REPORTER: Final = "batch-report"
+_PAUSES: Final = (0.1, 0.4, 1.5)
+"""Seconds until rows that another batch has paid are looked up again."""
 
 
 async def run_batch(bank: Bank, job: ScheduledJob) -> None:
@@ -63,10 +67,7 @@ async def _run_part(bank: Bank, batch: Batch) -> bool:
     rows = await store.list_waiting(bank.pool, batch.customer_id, batch.request_id, limit=limit)
     refused = None
     if batch.mode == "ATOMIC":
-        try:
-            results, refused = await rows_of.carry_out_all(bank, batch, rows) if rows else ([], None)
-        except InvariantError:  # a batch with the same keys was first: now its transfers are found
-            results, refused = await rows_of.carry_out_all(bank, batch, rows)
+        results, refused = await _carry_out_all(rows_of, bank, batch, rows) if rows else ([], None)
     else:
         results = await rows_of.carry_out_each(bank, batch, rows)
     is_last = len(rows) < limit or batch.mode == "ATOMIC"
@@ -91,6 +92,26 @@ async def _run_part(bank: Bank, batch: Batch) -> bool:
         ):
             audited_action.skip()
     return False
+
+
+async def _carry_out_all(
+    rows_of: Any,  # noqa: ANN401 - a module of rows
+    bank: Bank,
+    batch: Batch,
+    rows: Sequence[BatchRow],
+) -> tuple[list[RowResult], str | None]:
+    """Carry out all rows in one command, or none; return their results, and the code if they were refused."""
+    found: tuple[list[RowResult], str | None]
+    for pause in (*_PAUSES, None):
+        try:
+            found = await rows_of.carry_out_all(bank, batch, rows)
+        except InvariantError:  # a batch with the same keys was first: its transfers are found when they are recorded
+            if pause is None:
+                raise
+            await asyncio.sleep(pause)
+        else:
+            break
+    return found
 
 
 async def run_closed_job(bank: Bank, job: ScheduledJob) -> None:

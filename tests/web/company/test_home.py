@@ -15,7 +15,7 @@ async def test_the_console_home_shows_the_same_values_as_the_api(browser, custom
     await browser.follow()
     listed = await customer_desk.get("/api/v2/pockets/")
     portfolio = listed["items"][0]["portfolio"]
-    assert f"Total value {portfolio['total_value']['formatted']}" in browser.text
+    assert f"Total value As of the close of Show {portfolio['total_value']['formatted']}" in browser.text
     assert f"Settled today {portfolio['liquidation_value_t0']['formatted']}" in browser.text
     assert "Wire received" in browser.text
     assert "+$250,000.00" in browser.text
