@@ -167,7 +167,6 @@ async def import_table(maker, path):
     return answer.headers["location"]
 
 
-@pytest.mark.usefixtures("funded")
 async def check_filters(browser, batch):
     """Check that batches are filtered by status, kind and day, and that a wrong filter is shown with its error."""
     for query, found in (
@@ -184,6 +183,7 @@ async def check_filters(browser, batch):
         assert (batch in browser.text, "No batch matches" in browser.text) == (found is True, found is False), query
 
 
+@pytest.mark.usefixtures("funded")
 async def test_payees_are_imported_from_a_table_with_look_alikes_and_approved_as_one(customer_desk, console, world):
     await hold_roles(customer_desk.bank, UUID(customer_desk.team.customer), "NEW_COUNTERPARTY")
     maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
