@@ -1,7 +1,7 @@
 """Every damaged row is refused by a constraint or named by `verify`: every table, every provable column."""
 
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import asyncpg
 import pytest
@@ -123,7 +123,7 @@ OTHERWISE = {
 @pytest.fixture(autouse=True)
 def _end_after_the_first_section_with_a_finding(monkeypatch):
     """Leave out the sections after it: the report begins with a finding of the first one that has any."""
-    walked = []
+    walked: list[Any] = []
 
     def unless_found(check, findings_of):
         async def checked(*values):
