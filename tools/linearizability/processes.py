@@ -14,7 +14,7 @@ import asyncpg
 import httpx
 import psutil
 
-from benchmarks.server import free_port
+from benchmarks.server import free_ports
 from billfold.ledger.bank import Bank
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
@@ -37,8 +37,7 @@ class Processes:
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
         self.ca = state_dir / "tls" / "ca.pem"
-        self.port = free_port()
-        self._http_port = free_port()
+        self.port, self._http_port = free_ports(2)
         self.postgres = embedded_postgres.start(state_dir)
         self.dsn = self.postgres.dsn_for("billfold")
         self.settings = Settings(state_dir=state_dir, database_url=self.dsn)

@@ -32,7 +32,7 @@ async def opened(ada, viewer, page):
     refused = await sent_with_file(viewer, f"{page}/dispute", form | {"csrf": viewer.csrf, "reason": "FRAUD"})
     assert refused.status_code == 403
     for wrong, words in (
-        ({"reason": "FRAUD", "amount": "100.01"}, "10000 cents of it"),
+        ({"reason": "FRAUD", "amount": "100.01"}, "At most $100.00 can be disputed"),
         ({"reason": "FRAUD", "amount": "much"}, "must be dollars"),
         ({"amount": "60.00"}, ""),
     ):

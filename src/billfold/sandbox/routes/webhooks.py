@@ -17,7 +17,8 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.routes.operations import sandbox_post
 
-Ignored = Annotated[int | str | None, msgspec.Meta(description="Optional, as in any envelope; ignored.")]
+_IGNORED = msgspec.Meta(description="Optional, as in any envelope; ignored.")
+Ignored = Annotated[int | str | None, _IGNORED]
 
 
 class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -32,6 +33,9 @@ class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     previous_sequence: Ignored = None
     api_version: Ignored = None
     resource_version: Ignored = None
+    object_id: Ignored = None
+    external_id: Ignored = None
+    metadata: Annotated[dict[str, str] | None, _IGNORED] = None
 
 
 @sandbox_post("webhook/", name="sandbox_webhook", refuses=("not-found", "duplicate-id"))
