@@ -38,6 +38,7 @@ from billfold.trading.types import Side
 
 _ISO = "urn:iso:std:iso:20022:tech:xsd:"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
+_LOCK_JOB = "SELECT true FROM scheduled_job WHERE kind = $1 AND object_id = $2 FOR UPDATE"
 _ONE_DAY = timedelta(days=1)
 _UNKNOWN_CENTS = 123_45
 _NOON, _SENT_AT = 12, 23
@@ -154,9 +155,12 @@ class SimulatedStatements:
             return
         day, last = et_date(close.at), Correspondent(bank).last()
         if last is not None and last.day >= day:
-            return  # a worker and a step of the clock may both run what follows a close
+            return
         job = ScheduledJob(STATEMENTS, command_id(STATEMENTS, day.isoformat()), None, at=et_instant(day, _SENT_AT))
-        await scheduler.schedule(bank.pool, [job])
+        async with bank.pool.acquire() as conn, conn.transaction():
+            # A worker and a step of the clock may both run what follows a close: the later one finds it done.
+            if await conn.fetchval(_LOCK_JOB, close.kind, close.object_id):
+                await scheduler.schedule(conn, [job])
 
     async def send(self, bank: Bank, _: ScheduledJob) -> None:
         """Send the statements of the days closed since the last ones: a scheduled job."""
