@@ -153,6 +153,8 @@ BATCH_MAX = 100
 """Number of customers brought up to date in one batch."""
 DUE_WORK_LOCK = 0x64756500  # "due"
 """The advisory lock of the one process that does due work or moves the clock."""
+LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
+"""The advisory lock of the one process that runs jobs for which due work does not wait, or moves the clock."""
 
 _FAILING = """
 SELECT h.customer_id, h.due_at, f.tries, f.error, f.again_at

@@ -24,6 +24,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import (
     DUE_WORK,
     DUE_WORK_LOCK,
+    LONG_JOBS_LOCK,
     SET_APART_TRIES,
     catch_up_due,
     count_unknown_jobs,
@@ -157,7 +158,6 @@ ORPHAN_FILES_SECONDS = 6 * 3600.0
 SHRED_SECONDS = 600.0
 LONG_JOBS = frozenset({BANK_DAY_CLOSED_JOB})
 """Kinds of jobs that due work does not wait for."""
-_LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
 _BATCHES = frozenset({RUN_BATCH})
 _BATCHES_LOCK = 0x62617463  # "batc"
 
@@ -260,7 +260,7 @@ async def do_due_work(bank: Bank) -> int:
 
 async def do_long_jobs(bank: Bank) -> int:
     """Run jobs that may take minutes, unless another worker is doing it. Due work continues in the meantime."""
-    return await _do_alone(bank, _LONG_JOBS_LOCK, _run_long_jobs)
+    return await _do_alone(bank, LONG_JOBS_LOCK, _run_long_jobs)
 
 
 async def do_batches(bank: Bank) -> int:

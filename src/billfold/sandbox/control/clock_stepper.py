@@ -273,9 +273,8 @@ class ClockStepper:
         try:
             async with self._bank.pool.acquire() as conn, conn.transaction():
                 try:
-                    await conn.execute(
-                        "SELECT pg_advisory_xact_lock($1)", scheduler.DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS
-                    )
+                    for lock in (scheduler.DUE_WORK_LOCK, scheduler.LONG_JOBS_LOCK):
+                        await conn.execute("SELECT pg_advisory_xact_lock($1)", lock, timeout=_LOCK_TIMEOUT_SECONDS)
                 except TimeoutError:
                     raise _is_moving() from None
                 yield await self._read_state()

@@ -38,7 +38,6 @@ from billfold.trading.types import Side
 
 _ISO = "urn:iso:std:iso:20022:tech:xsd:"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
-_LOCK_JOB = "SELECT true FROM scheduled_job WHERE kind = $1 AND object_id = $2 FOR UPDATE"
 _ONE_DAY = timedelta(days=1)
 _UNKNOWN_CENTS = 123_45
 _NOON, _SENT_AT = 12, 23
@@ -153,14 +152,9 @@ class SimulatedStatements:
         """Have the statements of a day sent when Fedwire is over, too, if the bank names its account."""
         if bank.settings.reserve_account is None:
             return
-        day, last = et_date(close.at), Correspondent(bank).last()
-        if last is not None and last.day >= day:
-            return
+        day = et_date(close.at)
         job = ScheduledJob(STATEMENTS, command_id(STATEMENTS, day.isoformat()), None, at=et_instant(day, _SENT_AT))
-        async with bank.pool.acquire() as conn, conn.transaction():
-            # A worker and a step of the clock may both run what follows a close: the later one finds it done.
-            if await conn.fetchval(_LOCK_JOB, close.kind, close.object_id):
-                await scheduler.schedule(conn, [job])
+        await scheduler.schedule(bank.pool, [job])
 
     async def send(self, bank: Bank, _: ScheduledJob) -> None:
         """Send the statements of the days closed since the last ones: a scheduled job."""
