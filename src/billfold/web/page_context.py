@@ -202,7 +202,7 @@ class PageContext:
             return ""
 
     @property
-    def _asked_day(self) -> date | None:
+    def _requested_day(self) -> date | None:
         """The day of `as_of` that a link names: a page that shows another state says so."""
         text = self.query.get("as_of", "") if self.request.method == "GET" else ""
         try:
@@ -261,7 +261,7 @@ class PageContext:
             "wrong": sentence_of(wrong),
             "field_errors": field_errors(wrong),
             "done": self._done(facts) if status == HTTP_OK else "",
-            "asked_day": self._asked_day,
+            "requested_day": self._requested_day,
             "kept_query": urlencode({name: text for name, text in self.query.items() if name not in _OF_DAY}),
         } | {**self.shell, **facts}
         return Response(

@@ -45,7 +45,7 @@ SELECT request_id, user_id, role FROM review
 VERSIONS: KeysetList[PolicyVersion] = KeysetList(
     f"{_COLUMNS} AND {_BY_THEN} AND {{page}}", lambda row: msgspec.convert(dict(row), PolicyVersion), version="bigint"
 )
-"""The versions of a customer's policy at an instant, None for now; the one in force first."""
+"""The versions of a customer's policy, those at an instant if one is given; the one in force first."""
 
 
 class ApprovedList(NamedTuple):

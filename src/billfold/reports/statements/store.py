@@ -137,8 +137,8 @@ SELECT {_statements.columns("s")}, s.written_no FROM statement s
     _statements.read,
     **BY_CREATION,
 )
-"""Statements of a customer that are current at an instant, None for now; optionally of some Pockets, some types, and a
-month or year; newest first."""
+"""The current statements of a customer, those at an instant if one is given; optionally of some Pockets, some types,
+and a month or year; newest first."""
 
 
 def is_of_month(starts_at: str, ends_at: str, key: str) -> str:

@@ -47,7 +47,7 @@ class ApiClient:
         self._api, self._page, self._proofs = api, page, proofs
         self._host, self._identify = host, identify
         self.as_of: date | None = None
-        """The day as of whose close reads answer, those that can; None for now."""
+        """The earlier day at whose close reads answer, where they can; None: as they are now."""
 
     async def get(self, operation: Operation, /, **names: object) -> Any:  # noqa: ANN401 - what the operation returns
         """Return what an operation returns that only reads; `names` are those of its path and its query."""

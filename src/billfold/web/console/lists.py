@@ -70,7 +70,7 @@ class Listing(NamedTuple):
 
     @property
     def day(self) -> date | None:
-        """Return the business day that the rows are as of; None for now."""
+        """Return the business day that the rows are as of, None if they are those of now."""
         text = self.filters.get(AS_OF, "")
         return parse_day(text) if is_day(text) else None
 

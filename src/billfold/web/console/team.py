@@ -55,7 +55,7 @@ async def read_page_clock(page: PageContext) -> PageClock:
 
 
 class PastDay(NamedTuple):
-    """The business day that a page is as of, and its close; both are None for now."""
+    """The earlier business day that a page shows, and its close; both are None on a page of today."""
 
     day: date | None
     at: datetime | None
@@ -121,7 +121,7 @@ class ApiTeam(TeamPage, ABC):
 
     @property
     def past_at(self) -> datetime | None:
-        """The close of the earlier day that the page shows; None for now."""
+        """The close of the earlier day that the page shows, None on a page of today."""
         return None if self.past is None else self.past.at
 
     @property
