@@ -37,7 +37,7 @@ Headers = list[Header]
 PROBLEM = "application/problem+json"
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
-_UNKNOWN = Problem("bad-request", 400, "Bad request", meaning="", remedy="")
+_UNKNOWN = Problem("Bad request", status=400, meaning="", remedy="", code="bad-request")
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 

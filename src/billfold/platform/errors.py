@@ -8,23 +8,24 @@ BillfoldError +- Refused       a rule refused; the code names the rule
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A stable code, its HTTP status, and an explanation for people.
+    """An HTTP status, by default that of a conflict, and an explanation for people.
 
     `meaning` says what happened, `remedy` what the caller does next. `retryable` is true when
-    the same request, sent again unchanged, may succeed.
+    the same request, sent again unchanged, may succeed. The stable `code` is its key in the register.
     """
 
-    code: str
-    status: int
     title: str
+    _: KW_ONLY
+    status: int = 409
     meaning: str
     remedy: str
     retryable: bool = False
+    code: str = ""
 
 
 class BillfoldError(Exception):

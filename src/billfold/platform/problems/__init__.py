@@ -4,6 +4,8 @@ Owns code, status, title, meaning and remedy of each, and the page that explains
 Never raises anything itself and knows no framework: the APIs look a code up and render it.
 """
 
+from dataclasses import replace
+
 from billfold.platform.errors import Problem
 from billfold.platform.problems.payments import TRANSFERS
 from billfold.platform.problems.requests import ACCESS, REQUESTS, SANDBOX
@@ -11,7 +13,9 @@ from billfold.platform.problems.returns import RETURNS
 from billfold.platform.problems.states import STATES
 
 PROBLEMS: dict[str, Problem] = {
-    each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *RETURNS, *STATES, *SANDBOX)
+    code: replace(each, code=code)
+    for part in (ACCESS, REQUESTS, TRANSFERS, RETURNS, STATES, SANDBOX)
+    for code, each in part.items()
 }
 """Every problem by its code."""
 

@@ -2,33 +2,25 @@
 
 from billfold.platform.errors import Problem
 
-STATES = (
-    Problem(
-        "customer-not-open",
-        409,
+STATES: dict[str, Problem] = {
+    "customer-not-open": Problem(
         "The customer is not open",
         meaning="The customer is closed, or frozen, or still waits for its approval.",
         remedy="Read `account_status`. A pending customer opens with its first pocket; a frozen one only receives, "
         "until the bank lifts it; a closed one must apply again.",
     ),
-    Problem(
-        "customer-changed",
-        409,
+    "customer-changed": Problem(
         "The customer was changed concurrently",
         meaning="Other requests kept changing the customer while this one was being merged with it.",
         remedy="Send the request again under a new key.",
         retryable=True,
     ),
-    Problem(
-        "secret-changed",
-        409,
+    "secret-changed": Problem(
         "The signing secret has been changed",
         meaning="Somebody has made another signing secret since the page was shown, or the form was sent twice.",
         remedy="Open the page again. The newest secret was shown to the person who created it.",
     ),
-    Problem(
-        "agreement-not-accepted",
-        409,
+    "agreement-not-accepted": Problem(
         "The agreements have not been accepted",
         meaning="The agreements changed, and the day has come by which the customer had to accept them. Until then"
         " nothing is paid out and no pocket is opened; money comes in and moves between the customer's own pockets.",
@@ -36,362 +28,274 @@ STATES = (
         " reports it with `POST /api/v1/customers/{customer_id}/agreement-consent/`; an administrator accepts them on"
         " the bank's pages after signing in.",
     ),
-    Problem(
-        "agreement-not-in-force",
-        409,
+    "agreement-not-in-force": Problem(
         "These agreements are not in force",
         meaning="Only the version in force can be accepted: not an earlier one, nor one whose day has not come.",
         remedy="Read `GET /api/v1/agreements/`, show its documents, and accept its `version`.",
     ),
-    Problem(
-        "customer-has-balance",
-        422,
+    "customer-has-balance": Problem(
         "The customer still has money",
+        status=422,
         meaning="A customer can be closed only when all its pockets are empty and no payments are pending.",
         remedy="Transfer everything out, wait until it is settled, then close.",
     ),
-    Problem(
-        "approval-impossible",
-        409,
+    "approval-impossible": Problem(
         "Nobody can approve it",
         meaning="An approval rule applies, and the team has too few other members who may approve under it.",
         remedy="Invite another approver, name other reviewers, or change the rule named in `detail`.",
     ),
-    Problem(
-        "bill-not-deliverable",
-        422,
+    "bill-not-deliverable": Problem(
         "The bill cannot be transferred",
+        status=422,
         meaning="Only outstanding, settled bills can be transferred to or from another custodian.",
         remedy="Look at `detail`: the bill is unknown, has matured, or has not settled yet.",
     ),
-    Problem(
-        "delivery-ended",
-        409,
+    "delivery-ended": Problem(
         "The delivery has ended",
         meaning="The other side has already accepted or refused the bills.",
         remedy="Look at the trades of the pocket.",
     ),
-    Problem(
-        "already-corrected",
-        409,
+    "already-corrected": Problem(
         "It has been corrected already",
         meaning="A credit, an adjustment or a fee is reversed as a whole, and only once.",
         remedy="Look at the transaction of kind `GENERIC` that reversed it.",
     ),
-    Problem(
-        "suspense-item-settled",
-        409,
+    "suspense-item-settled": Problem(
         "The item is no longer held",
         meaning="The item held for an unknown owner has already been returned or booked to its owner.",
         remedy="List the items that are still held.",
     ),
-    Problem(
-        "suspense-item-stays",
-        409,
+    "suspense-item-stays": Problem(
         "The item stays",
         meaning="No message can return the item, or it is not of a kind that can be assigned or written off.",
         remedy="Look at `detail`: credit it to its owner (`billfold suspense assign`), record that it was returned "
         "by hand (`billfold suspense return --by-hand`), or write a debit off (`billfold suspense write-off`).",
     ),
-    Problem(
-        "suspense-item-returnable",
-        409,
+    "suspense-item-returnable": Problem(
         "A message returns the item",
         meaning="Only items that no message can return are returned by hand.",
         remedy="Return it without `--by-hand`.",
     ),
-    Problem(
-        "file-not-waiting",
-        409,
+    "file-not-waiting": Problem(
         "The file is not pending",
         meaning="Only an inbound file with unbooked items can be closed.",
         remedy="Look at its state and report: `billfold files show`.",
     ),
-    Problem(
-        "subscription-disabled",
-        409,
+    "subscription-disabled": Problem(
         "The subscription is disabled",
         meaning="A disabled subscription receives no events, and nothing is sent to it again.",
         remedy="Set its `status` to `enabled` first.",
     ),
-    Problem(
-        "pocket-not-open",
-        409,
+    "pocket-not-open": Problem(
         "The pocket is not open",
         meaning="The pocket is closed, or still being opened.",
         remedy="Use an open pocket, or wait until `status` says `OPEN`.",
     ),
-    Problem(
-        "pocket-frozen",
-        409,
+    "pocket-frozen": Problem(
         "The pocket is frozen",
         meaning="The bank has frozen the pocket: it can be read and receives money, but cannot send any.",
         remedy="Contact the operator, or pay from another pocket.",
     ),
-    Problem(
-        "pocket-not-empty",
-        422,
+    "pocket-not-empty": Problem(
         "The pocket is not empty",
+        status=422,
         meaning="A pocket closes only when it holds no bills and less than $100 of cash, every trade has settled "
         "and no transfer waits. Closing charges its fee and pays the rest to another pocket of the customer.",
         remedy="Transfer what it holds to another pocket or payee, wait for the settlement, then close it.",
     ),
-    Problem(
-        "last-open-pocket",
-        422,
+    "last-open-pocket": Problem(
         "The last open pocket stays",
+        status=422,
         meaning="A customer keeps at least one open pocket.",
         remedy="Open another pocket first, or close the customer.",
     ),
-    Problem(
-        "pocket-strategy-locked",
-        409,
+    "pocket-strategy-locked": Problem(
         "The strategy of this pocket is fixed",
         meaning="The bank has set the strategy of this pocket.",
         remedy="Leave the strategy out of the change, or open another pocket with the one you want.",
     ),
-    Problem(
-        "already-closed",
-        412,
+    "already-closed": Problem(
         "Already closed",
+        status=412,
         meaning="The portal or card has been closed before, and closing cannot be undone.",
         remedy="No action is needed. Create another one.",
     ),
-    Problem(
-        "already-approved",
-        412,
+    "already-approved": Problem(
         "Already approved",
+        status=412,
         meaning="The document is approved, so its file can no longer be replaced.",
         remedy="No action is needed. For another document create a new one.",
     ),
-    Problem(
-        "document-in-review",
-        409,
+    "document-in-review": Problem(
         "The document is in review",
         meaning="The file of the document is being reviewed; it can be replaced when it is `INVALID`.",
         remedy="Wait for the review, or upload another document.",
     ),
-    Problem(
-        "document-not-in-review",
-        409,
+    "document-not-in-review": Problem(
         "The document is not awaiting a review",
         meaning="It has no file yet, or its review is over.",
         remedy="Read its `status`; upload a file when it waits for one.",
     ),
-    Problem(
-        "document-not-readable",
-        422,
+    "document-not-readable": Problem(
         "The file cannot be used",
+        status=422,
         meaning="The file is damaged, encrypted, contains scripts or other files, or has too many pages or pixels.",
         remedy="Save it again as a plain PDF, PNG or JPEG and upload that.",
     ),
-    Problem(
-        "application-not-editable",
-        409,
+    "application-not-editable": Problem(
         "The application can no longer be changed",
         meaning="Applications are changed while they are `CREATED` or `DOCUMENTS_NEEDED`.",
         remedy="Wait for the decision. If something has to be corrected, upload the requested "
         "documents, or contact the operator.",
     ),
-    Problem(
-        "application-incomplete",
-        422,
+    "application-incomplete": Problem(
         "The application is incomplete",
+        status=422,
         meaning="Something that is needed to decide the application is missing: a field, a person, or a document.",
         remedy="Fill in, or upload, what `missing_requirements` names, then submit again.",
     ),
-    Problem(
-        "invite-limit-reached",
-        429,
+    "invite-limit-reached": Problem(
         "Too many invites were e-mailed",
+        status=429,
         meaning="The number of invites per day is limited for one address, one application and one customer. An "
         "application has at most 100 invites.",
         remedy="Wait until tomorrow (UTC), or remove invites that are not needed.",
         retryable=True,
     ),
-    Problem(
-        "application-not-approved",
-        409,
+    "application-not-approved": Problem(
         "The application is not approved",
         meaning="A team is invited while the application is `SUBMITTED` or `APPROVED`.",
         remedy="Submit the application, or wait until `status` is `APPROVED`, then send the request again.",
     ),
-    Problem(
-        "application-not-in-review",
-        409,
+    "application-not-in-review": Problem(
         "The application is not awaiting a decision",
         meaning="An application is decided after it was submitted, and only once.",
         remedy="Read the `status` of the application.",
     ),
-    Problem(
-        "sanctions-hit-open",
-        409,
+    "sanctions-hit-open": Problem(
         "A name may be on a sanctions list",
         meaning="No application is approved and no customer is unfrozen while a hit of the sanctions screening is not "
         "cleared.",
         remedy="Look at the hit with `billfold screening hits`; two operators clear it, or one confirms it.",
     ),
-    Problem(
-        "sanctions-hit-decided",
-        409,
+    "sanctions-hit-decided": Problem(
         "The hit is decided",
         meaning="A hit is cleared or confirmed once.",
         remedy="See it with `billfold screening show`.",
     ),
-    Problem(
-        "proposal-open",
-        409,
+    "proposal-open": Problem(
         "A proposal is open",
         meaning="A freeze of it, the end of its freeze, or a movement of its money is proposed already.",
         remedy="Confirm or withdraw the proposal: `billfold proposals list`.",
     ),
-    Problem(
-        "proposal-decided",
-        409,
+    "proposal-decided": Problem(
         "The proposal is decided",
         meaning="A proposal is confirmed or withdrawn once.",
         remedy="See it with `billfold proposals list`.",
     ),
-    Problem(
-        "proposal-lapsed",
-        409,
+    "proposal-lapsed": Problem(
         "The proposal has lapsed",
         meaning="A proposal can be confirmed for seven days, and while its author is an operator who may propose.",
         remedy="Propose it again: this withdraws the lapsed proposal.",
     ),
-    Problem(
-        "freeze-changed",
-        409,
+    "freeze-changed": Problem(
         "It was frozen again",
         meaning="A proposal ends the freeze that it names. That one has ended, and another is in force.",
         remedy="See why it is frozen now, and propose to end that freeze.",
     ),
-    Problem(
-        "freeze-changes-nothing",
-        409,
+    "freeze-changes-nothing": Problem(
         "It would change nothing",
         meaning="It cannot be frozen twice, and only an existing freeze can be ended.",
         remedy="Look at its state. An open proposal that no longer changes anything can be withdrawn.",
     ),
-    Problem(
-        "movement-made",
-        409,
+    "movement-made": Problem(
         "The movement has been decided already",
         meaning="A movement of money that operators propose counts once by its idempotency key.",
         remedy="See it with `billfold proposals list`. Use another key for another movement.",
     ),
-    Problem(
-        "break-state",
-        409,
+    "break-state": Problem(
         "The break or the reconciled day does not allow this",
         meaning="A break is closed once, and a day has one statement. A posting must fit the cause of the break.",
         remedy="See the break with `billfold reconcile show`, and propose what is still open.",
     ),
-    Problem(
-        "desk-paused",
-        409,
+    "desk-paused": Problem(
         "The trading desk is paused or running already",
         meaning="A paused desk places no orders. It is paused once, and resumed once.",
         remedy="See it with `billfold desk show`. Resume it with `billfold desk resume`.",
     ),
-    Problem(
-        "order-state",
-        409,
+    "order-state": Problem(
         "The order cannot change like that",
         meaning="An order to a dealer has ended, or was never sent, or another round of orders was placed first.",
         remedy="See the orders with `billfold desk orders`.",
     ),
-    Problem(
-        "settlement-state",
-        409,
+    "settlement-state": Problem(
         "The instruction cannot change like that",
         meaning="It was settled, cancelled or sent again meanwhile, or the difference was decided.",
         remedy="Look at the instruction with `billfold settlement show`.",
     ),
-    Problem(
-        "execution-refused",
-        409,
+    "execution-refused": Problem(
         "The execution does not fit",
         meaning="A dealer's execution contradicts its order or itself, or is booked already. Nothing was booked.",
         remedy="Compare it with the dealer's confirmation, correct it as `detail` says, and enter it again.",
     ),
-    Problem(
-        "same-operator",
-        409,
+    "same-operator": Problem(
         "Another operator decides too",
         meaning="A hit is cleared, and a freeze or a movement of money is proposed and confirmed, by two different "
         "operators.",
         remedy="Let another operator do it.",
     ),
-    Problem(
-        "last-administrator",
-        409,
+    "last-administrator": Problem(
         "The last administrator stays",
         meaning="A team keeps at least one active administrator.",
         remedy="Make another member administrator first.",
     ),
-    Problem(
-        "last-key",
-        409,
+    "last-key": Problem(
         "The last key stays",
         meaning="An OAuth client in use keeps at least one key to prove itself with.",
         remedy="Add the next key first, or revoke the client.",
     ),
-    Problem(
-        "member-not-active",
-        409,
+    "member-not-active": Problem(
         "The member is not active",
         meaning="The member has not accepted the invitation yet, or was deactivated.",
         remedy="Resend the invitation, or activate the member first.",
     ),
-    Problem(
-        "invite-not-pending",
-        409,
+    "invite-not-pending": Problem(
         "The invitation is no longer open",
         meaning="The invitation was accepted: the person is now a member.",
         remedy="Edit or deactivate the member instead.",
     ),
-    Problem(
-        "member-already-invited",
-        409,
+    "member-already-invited": Problem(
         "The person is already in the team",
         meaning="A member, active or deactivated, or an open invitation with this e-mail address exists.",
         remedy="Resend the invitation, or edit or activate the member.",
     ),
-    Problem(
-        "member-shut-out",
-        409,
+    "member-shut-out": Problem(
         "The operator has disabled the user",
         meaning="The operator of the bank has disabled the user, who cannot sign in anywhere.",
         remedy="Contact the operator; a team cannot undo it.",
     ),
-    Problem(
-        "download-url-invalid",
-        403,
+    "download-url-invalid": Problem(
         "The download URL is invalid",
+        status=403,
         meaning="The URL of a report, statement or confirmation was altered or cut off.",
         remedy="Use the URL exactly as returned, with its whole query, or ask for a new one.",
     ),
-    Problem(
-        "download-url-expired",
-        410,
+    "download-url-expired": Problem(
         "The download URL has expired",
+        status=410,
         meaning="URLs of reports, statements and confirmations are valid for 10 minutes.",
         remedy="Ask for a new one just before you download, and do not store it.",
     ),
-    Problem(
-        "report-not-completed",
-        409,
+    "report-not-completed": Problem(
         "The report is not completed",
         meaning="This format of the report is still being created, or could not be created.",
         remedy="Read the report until the format's `status` is COMPLETED, or wait for the event `reports.completed`.",
     ),
-    Problem(
-        "too-many-reports",
-        429,
+    "too-many-reports": Problem(
         "Too many reports are being created",
+        status=429,
         meaning="At most 100 formats of reports of one customer are pending at once.",
         remedy="Send the request again after `Retry-After`, when some of them are finished.",
         retryable=True,
     ),
-)
+}
