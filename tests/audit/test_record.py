@@ -1,5 +1,6 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import asyncpg
 import pytest
@@ -40,10 +41,8 @@ async def log_of(pool, customer_id, **wanted):
 
 
 def audited(pool, customer, **fields):
-    resource = ("member", None)
-    return audit_record.audited(
-        pool, VAULT, customer, origin=PARTNER, action="member.updated", resource=resource, now=NOW, **fields
-    )
+    log = SimpleNamespace(pool=pool, vault=VAULT)
+    return audit_record.audited(log, customer, PARTNER, "member.updated", now=NOW, **fields)
 
 
 def checksum_matches(rows):

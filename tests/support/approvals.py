@@ -13,7 +13,6 @@ from billfold.dual_control.decisions import confirm
 from billfold.identity.operators import Operator
 from billfold.ledger.types import Origin
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
 
 REQUESTS = "/api/v1/transfer-requests/"
 RULES, CHANGES = "/api/v1/approval-rules/", "/api/v1/authorization-requests/"
@@ -95,15 +94,7 @@ async def ask_for_two(customer_desk):
 
 
 def _by_operator(bank, customer_id):
-    return record.audited(
-        bank.pool,
-        bank.vault,
-        customer_id,
-        origin=Origin.operator(),
-        action="customer.updated",
-        resource=("customer", customer_id),
-        now=wall_now(),
-    )
+    return record.audited(bank, customer_id, Origin.operator(), "customer.updated", resource_id=customer_id)
 
 
 async def member_id_of(customer_desk):

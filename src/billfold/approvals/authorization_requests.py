@@ -70,13 +70,7 @@ async def cancel_pending(kind: RequestKind[RequestType], bank: Bank, customer_id
 async def _end_access(bank: Bank, customer_id: UUID) -> None:
     wall = wall_now()
     async with audited(
-        bank.pool,
-        bank.vault,
-        customer_id,
-        origin=Origin.system(),
-        action="customer.access_ended",
-        resource=("customer", customer_id),
-        now=wall,
+        bank, customer_id, Origin.system(), "customer.access_ended", resource_id=customer_id, now=wall
     ) as action:
         conn = action.conn
         await store.keep_former(conn, customer_id, None, now=await bank.now(conn))
@@ -238,13 +232,7 @@ async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -
     """Confirm a change for a team that has no second person. Raises as `decide`."""
     now, table = await bank.now(), AUTHORIZATION_REQUESTS.table
     async with audited(
-        bank.pool,
-        bank.vault,
-        customer_id,
-        origin=Origin.operator(),
-        action=f"{table}.approved",
-        resource=(table, request_id),
-        now=wall_now(),
+        bank, customer_id, Origin.operator(), f"{table}.approved", resource_id=request_id
     ) as audited_action:
         found = await AUTHORIZATION_REQUESTS.lock(audited_action.conn, customer_id, request_id, now=now)
         AUTHORIZATION_REQUESTS.check_pending(found)

@@ -19,7 +19,6 @@ from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin
-from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 
 group = CommandGroup(
@@ -91,14 +90,7 @@ async def require_mfa(
     if await find_customer(bank.pool, customer) is None:
         raise CliError("There is no such customer.", "See `billfold partner list`.")
     async with record.audited(
-        bank.pool,
-        bank.vault,
-        customer,
-        origin=Origin.operator(),
-        action="customer.updated",
-        resource=("customer", customer),
-        now=wall_now(),
-        details={"step_up": on},
+        bank, customer, Origin.operator(), "customer.updated", resource_id=customer, details={"step_up": on}
     ) as recording:
         await approval_rules.set_step_up(recording, customer, required=on)
     return f"Reviewers {'must re-authenticate' if on else 'need not re-authenticate'}."

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -100,40 +100,51 @@ class AuditedAction:
         self.is_recorded = False
 
 
+class LogAccess(Protocol):
+    """The bank, or a member of a customer."""
+
+    @property
+    def pool(self) -> Pool: ...  # noqa: D102
+
+    @property
+    def vault(self) -> Vault: ...  # noqa: D102
+
+
 @asynccontextmanager
 async def audited(
-    pool: Pool,
-    vault: Vault,
+    bank: LogAccess,
     customer_id: UUID,
     origin: Origin,
     action: str,
     *,
-    resource: tuple[str, UUID | str | None],
-    now: datetime,
+    resource_id: UUID | str | None = None,
+    resource_type: str = "",
+    now: datetime | None = None,
     details: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[AuditedAction]:
     """Open a transaction that writes its audit entry: SUCCESS with it, or FAILURE after a refusal.
 
     What raises Refused or NotFound is rolled back and recorded in a transaction of its own; the
-    error continues. `resource` is the type and the id, which may be set on the action when it is known.
+    error continues. The id may be set on the action when it is known; the type is by default the action's first word,
+    and `now` the wall time.
     Never submit a command inside: the engine records audit entries itself, and would wait for this transaction.
     """
-    kind, resource_id = resource
-    entry = NewEntry(customer_id=customer_id, origin=origin, action=action, resource_type=kind)
+    now, resource_type = now or wall_now(), resource_type or action.partition(".")[0]
+    entry = NewEntry(customer_id=customer_id, origin=origin, action=action, resource_type=resource_type)
     audited_action = None
     try:
-        async with pool.acquire() as conn, conn.transaction():
+        async with bank.pool.acquire() as conn, conn.transaction():
             audited_action = AuditedAction(conn, resource_id, details or {})
             yield audited_action
             if audited_action.is_recorded:
-                await record(conn, vault, _with_result(entry, audited_action), now=now)
+                await record(conn, bank.vault, _with_result(entry, audited_action), now=now)
     except (Refused, NotFound) as refusal:
         assert audited_action is not None
         audited_action.details.pop("proves", None)
         audited_action.details["refused"] = refusal.code
-        async with pool.acquire() as conn, conn.transaction():
+        async with bank.pool.acquire() as conn, conn.transaction():
             failed = msgspec.structs.replace(_with_result(entry, audited_action), outcome="FAILURE")
-            await record(conn, vault, failed, now=now)
+            await record(conn, bank.vault, failed, now=now)
         raise
 
 
@@ -147,16 +158,7 @@ def audited_by(
     details: Mapping[str, Any] | None = None,
 ) -> AbstractAsyncContextManager[AuditedAction]:
     """Open the transaction of a change, and its entry `<resource>.<verb>` in the audit log of a customer."""
-    return audited(
-        bank.pool,
-        bank.vault,
-        customer_id,
-        origin=call.origin,
-        action=action,
-        resource=(action.partition(".")[0], resource_id),
-        details=details,
-        now=call.wall,
-    )
+    return audited(bank, customer_id, call.origin, action, resource_id=resource_id, details=details, now=call.wall)
 
 
 def _with_result(entry: NewEntry, audited_action: AuditedAction) -> NewEntry:

@@ -114,13 +114,7 @@ async def _insert_requests(
 ) -> None:
     """Insert the approved requests of rows, as far as they were not made yet."""
     async with audited(
-        bank.pool,
-        bank.vault,
-        batch.customer_id,
-        origin=by.origin,
-        action="batch.carried_out",
-        resource=("batch", batch.request_id),
-        now=by.wall,
+        bank, batch.customer_id, by.origin, "batch.carried_out", resource_id=batch.request_id, now=by.wall
     ) as audited_action:
         made = False
         for row in rows:

@@ -20,7 +20,6 @@ from billfold.batches.types import ROWS_MAX, ROWS_PER_PART, RUN_BATCH, Batch, Ba
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvariantError
 
 _REPORTER: Final = "batch-report"
@@ -72,13 +71,11 @@ async def _run_part(bank: Bank, batch: Batch) -> bool:
         results = await rows_of.carry_out_each(bank, batch, rows)
     is_last = len(rows) < limit or batch.mode == "ATOMIC"
     async with audited(
-        bank.pool,
-        bank.vault,
+        bank,
         batch.customer_id,
-        origin=Origin.system(),
-        action="batch.finished",
-        resource=("batch", batch.request_id),
-        now=wall_now(),
+        Origin.system(),
+        "batch.finished",
+        resource_id=batch.request_id,
         details={"refused": refused},
     ) as audited_action:
         await store.record_results(audited_action.conn, batch, results)

@@ -15,7 +15,6 @@ from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import MasterKey, WrappedKey
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
-from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Pool
@@ -109,14 +108,12 @@ async def shred_after_retention(bank: Bank) -> int:
     while ended := await store.list_retention_ended(bank.pool, now, years, _DESTROYED_AT_ONCE):
         for subject_id, log_id in ended:
             async with audited(
-                bank.pool,
-                bank.vault,
+                bank,
                 log_id,
-                origin=Origin.system(),
-                action="data_key.shredded",
-                resource=("data_key", subject_id),
+                Origin.system(),
+                "data_key.shredded",
+                resource_id=subject_id,
                 details={"retention_years": years},
-                now=wall_now(),
             ) as action:
                 if await bank.ports[DataKeys].shred(action.conn, subject_id, now):
                     count += 1

@@ -34,7 +34,6 @@ from billfold.ledger.dry_run import dry_run
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, PocketStatus
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
@@ -194,13 +193,11 @@ async def _finish_proposal(
 
 def _audited(bank: Bank, by: Operator, verb: str, row: FreezeProposal) -> AbstractAsyncContextManager[AuditedAction]:
     return audited(
-        bank.pool,
-        bank.vault,
+        bank,
         bank_customer_id(bank.seed),
         by.origin,
         f"{row.resource}.{verb}",
-        resource=(row.resource, row.proposal_id),
-        now=wall_now(),
+        resource_id=row.proposal_id,
         details={"operator": by.name},
     )
 

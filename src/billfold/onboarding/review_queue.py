@@ -27,7 +27,6 @@ from billfold.onboarding.applications.types import ApplicationRow, ApplicationSt
 from billfold.payments.ach import store as ach_store
 from billfold.payments.ach.commands import AchStatus, ReviewAch
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 from billfold.screening import hits
@@ -182,14 +181,12 @@ async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision)
     found = await document_store.get_document(bank.pool, object_id)
     status = "APPROVED" if verdict.approved else "INVALID"
     async with record.audited(
-        bank.pool,
-        bank.vault,
+        bank,
         found.customer_id,
-        origin=Origin.operator(),
-        action="document.reviewed",
-        resource=("document", object_id),
+        Origin.operator(),
+        "document.reviewed",
+        resource_id=object_id,
         details={"status": status},
-        now=wall_now(),
     ) as audited:
         why = None if verdict.approved else verdict.reason or "It was rejected."
         await document_store.record_review(audited.conn, object_id, status, reason=why)

@@ -16,7 +16,6 @@ from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.dates import format_eastern
@@ -179,13 +178,11 @@ async def _open_decision(
 ) -> AsyncIterator[tuple[AuditedAction, HitRow]]:
     """Open the transaction of a decision about an open hit, with its entry in the bank's audit log."""
     async with record.audited(
-        bank.pool,
-        bank.vault,
+        bank,
         bank_customer_id(bank.seed),
-        origin=Origin(kind="OPERATOR", name=operator),
-        action=f"sanctions_hit.{verb}",
-        resource=("sanctions_hit", hit_id),
-        now=wall_now(),
+        Origin(kind="OPERATOR", name=operator),
+        f"sanctions_hit.{verb}",
+        resource_id=hit_id,
     ) as action:
         row = await lock_hit(action.conn, hit_id)
         if row.status != HitStatus.OPEN:

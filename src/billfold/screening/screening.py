@@ -18,7 +18,6 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.connection import Db
 from billfold.platform.ids import command_id, derive
@@ -96,15 +95,7 @@ def _country_names() -> dict[str, str]:
 
 
 async def _record_hits(bank: Bank, rows: Sequence[HitRow]) -> int:
-    async with record.audited(
-        bank.pool,
-        bank.vault,
-        bank_customer_id(bank.seed),
-        origin=Origin.system(),
-        action="sanctions_hit.found",
-        resource=("sanctions_hit", None),
-        now=wall_now(),
-    ) as action:
+    async with record.audited(bank, bank_customer_id(bank.seed), Origin.system(), "sanctions_hit.found") as action:
         added = [row.hit_id for row in rows if await hits.add_hit(action, row)]
         action.details["hits"] = [str(each) for each in added]
         if not added:

@@ -58,14 +58,14 @@ async def audited(
     Raises Refused `forbidden` for anyone who may not change the team.
     """
     async with record.audited(
-        by.pool,
-        by.vault,
+        by,
         by.customer_id,
-        origin=by.origin,
-        action=action,
-        resource=resource,
-        now=by.wall,
+        by.origin,
+        action,
+        resource_type=resource[0],
+        resource_id=resource[1],
         details=details,
+        now=by.wall,
     ) as audited_action:
         rules.check_grant(by.permissions, ())
         yield audited_action

@@ -19,7 +19,6 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_price, format_usd
@@ -105,9 +104,8 @@ async def _audited(
 ) -> AsyncIterator[Connection]:
     by.require(Power.MOVE_MONEY)
     _check_reason(reason)
-    named: dict[str, Any] = {"resource": resource, "details": {"reason": reason.strip()}, "now": wall_now()}
-    bank_id, name = bank_customer_id(bank.seed), f"{resource[0]}.{action}"
-    async with audited(bank.pool, bank.vault, bank_id, by.origin, name, **named) as entry:
+    bank_id, name, details = bank_customer_id(bank.seed), f"{resource[0]}.{action}", {"reason": reason.strip()}
+    async with audited(bank, bank_id, by.origin, name, resource_id=resource[1], details=details) as entry:
         yield entry.conn
 
 

@@ -32,7 +32,6 @@ from billfold.ledger.directory import find_customer
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.types import Origin
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import Refused
@@ -140,13 +139,7 @@ async def _set_feature(bank: Bank, customer_id: UUID, feature: str, *, enabled: 
         raise CliError(f"There is no feature {name!r}.", f"Use one of {', '.join(sorted(FEATURES))}.")
     row = await _get(bank, customer_id)
     async with audited(
-        bank.pool,
-        bank.vault,
-        row.customer_id,
-        origin=Origin.operator(),
-        action=f"feature.{'enabled' if enabled else 'disabled'}",
-        resource=("feature", name),
-        now=wall_now(),
+        bank, row.customer_id, Origin.operator(), f"feature.{'enabled' if enabled else 'disabled'}", resource_id=name
     ) as action:
         await store.set_feature(action.conn, row.customer_id, name, enabled=enabled)
         job = job_of(LIMITS_CHANGED, row.customer_id, row.customer_id, await bank.now(action.conn))

@@ -6,7 +6,6 @@ table, so that a run is made once, whatever process stops or repeats, and wherev
 """
 
 from datetime import date, datetime
-from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -42,15 +41,13 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.errors import BillfoldError, InvariantError
 from billfold.platform.ids import command_id, derive
 
-RUN_REASONS = MappingProxyType(
-    {
-        **REASONS,
-        "amount-not-allowed": "AMOUNT_NOT_ALLOWED",
-        "approval-impossible": "REQUESTER_NOT_ALLOWED",
-        "content-changed": "COUNTERPARTY_CHANGED",
-        "policy-refused": POLICY_REFUSED,
-    }
-)
+RUN_REASONS = {
+    **REASONS,
+    "amount-not-allowed": "AMOUNT_NOT_ALLOWED",
+    "approval-impossible": "REQUESTER_NOT_ALLOWED",
+    "content-changed": "COUNTERPARTY_CHANGED",
+    "policy-refused": POLICY_REFUSED,
+}
 """Refusal code -> reason why a run, or the row of a batch, was not made; others: INVALID_TRANSFER."""
 _RUNS_MAX = 20
 """Runs of one series at a time; others come first before the rest."""
@@ -79,13 +76,7 @@ async def _run_next(bank: Bank, customer_id: UUID, series_id: UUID, data_key: Da
     """Make the next run if it is due, or schedule it; return whether it was made."""
     now = await bank.now()
     async with audited(
-        bank.pool,
-        bank.vault,
-        customer_id,
-        origin=Origin.system(),
-        action=f"{TRANSFER_REQUESTS.table}.run",
-        resource=(TRANSFER_REQUESTS.table, series_id),
-        now=wall_now(),
+        bank, customer_id, Origin.system(), f"{TRANSFER_REQUESTS.table}.run", resource_id=series_id
     ) as audited_action:
         conn = audited_action.conn
         series = await TRANSFER_REQUESTS.lock(conn, customer_id, series_id, now=now)

@@ -23,7 +23,6 @@ from billfold.events.changes import job_of, report
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
@@ -90,14 +89,7 @@ class RequestKind(Generic[RequestType]):
     ) -> AbstractAsyncContextManager[AuditedAction]:
         """Return the audited transaction in which a member acts on a request."""
         return audited(
-            by.pool,
-            by.vault,
-            by.customer_id,
-            origin=by.origin,
-            action=f"{self.table}.{verb}",
-            resource=(self.table, request_id),
-            now=by.wall,
-            details=details,
+            by, by.customer_id, by.origin, f"{self.table}.{verb}", resource_id=request_id, details=details, now=by.wall
         )
 
     def check_pending(self, request: RequestType) -> None:
@@ -141,14 +133,7 @@ class RequestKind(Generic[RequestType]):
     ) -> None:
         """Change columns of a request if a condition holds, as the bank itself; audited if it did."""
         async with audited(
-            bank.pool,
-            bank.vault,
-            customer_id,
-            origin=Origin.system(),
-            action=f"{self.table}.{verb}",
-            resource=(self.table, request_id),
-            now=wall_now(),
-            details=details,
+            bank, customer_id, Origin.system(), f"{self.table}.{verb}", resource_id=request_id, details=details
         ) as audited_action:
             if await update(audited_action, self.table, customer_id, request_id, where=where, **columns):
                 await self._report(audited_action.conn, customer_id, request_id, await bank.now(audited_action.conn))

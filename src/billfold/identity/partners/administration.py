@@ -83,13 +83,4 @@ def _check(by: CredentialChange, now: datetime) -> None:
 def _audited(
     by: CredentialChange, action: str, now: datetime, **details: str
 ) -> AbstractAsyncContextManager[AuditedAction]:
-    return record.audited(
-        by.bank.pool,
-        by.bank.vault,
-        by.partner.own_customer_id,
-        origin=by.origin,
-        action=action,
-        resource=(action.partition(".")[0], None),
-        details=details,
-        now=now,
-    )
+    return record.audited(by.bank, by.partner.own_customer_id, by.origin, action, details=details, now=now)

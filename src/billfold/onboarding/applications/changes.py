@@ -156,14 +156,7 @@ async def application_change(
     """Open the transaction of a change of an application, with entry `application.<verb>` in its owner's log."""
     await bank.ports[DataKeys].of(bank.pool, row.applicant_id)  # fetched before the transaction, which must not wait
     async with record.audited(
-        bank.pool,
-        bank.vault,
-        row.customer_id,
-        origin=origin,
-        action=f"application.{verb}",
-        resource=("application", row.application_id),
-        details=details,
-        now=wall,
+        bank, row.customer_id, origin, f"application.{verb}", resource_id=row.application_id, details=details, now=wall
     ) as action:
         locked = await store.lock_application(action.conn, row.customer_id, row.application_id)
         application = await open_application(action.conn, bank, locked)

@@ -13,7 +13,6 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.routing.directory import InvalidDirectory, read_directory
 from billfold.payments.routing.store import replace_directory
-from billfold.platform.clock import wall_now
 
 _NAMED_MAX = 5
 """Odd lines that are named."""
@@ -33,13 +32,11 @@ async def import_directory(
         raise CliError(f"{file}: {wrong}.", "The directory before stays. Download the file again.") from None
     rail = entries[0].rail
     async with audited(
-        bank.pool,
-        bank.vault,
+        bank,
         bank_customer_id(bank.seed),
         Origin.operator(),
         "routing_directory.imported",
-        resource=("routing_directory", rail),
-        now=wall_now(),
+        resource_id=rail,
         details={"entries": len(entries), "odd": odd[:_NAMED_MAX]},
     ) as action:
         await replace_directory(action.conn, entries)

@@ -18,7 +18,6 @@ from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
 from billfold.payments.wires.messages import fedwire_day, message_sent, queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import CaseRow, find_wire, get_outstanding
-from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError, NotFound, Refused
@@ -118,14 +117,7 @@ async def _answer_request(bank: Bank, conn: Connection, wire: WireRow, case: Cas
 
 def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:
     return record.audited(
-        bank.pool,
-        bank.vault,
-        wire.customer_id,
-        origin=Origin.operator(),
-        action=action,
-        resource=("wire", wire.wire_id),
-        now=wall_now(),
-        details={"reason": code},
+        bank, wire.customer_id, Origin.operator(), action, resource_id=wire.wire_id, details={"reason": code}
     )
 
 

@@ -24,7 +24,6 @@ from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.forms import AnyForm, IndividualForm
-from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.dates import et_date
@@ -260,15 +259,7 @@ async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading
 
 async def set_tax_status(bank: Bank, status: TaxStatus) -> None:
     """Store a status as the next version, and record its fingerprint in the audit log."""
-    async with audited(
-        bank.pool,
-        bank.vault,
-        status.customer_id,
-        Origin.operator(),
-        "tax_status.set",
-        resource=("tax_status", None),
-        now=wall_now(),
-    ) as action:
+    async with audited(bank, status.customer_id, Origin.operator(), "tax_status.set") as action:
         row = await add_tax_status(action.conn, status, await bank.now(action.conn))
         columns = [(name, row[name]) for name in sorted(row.keys()) if row[name] is not None]
         action.resource_id = str(row["version"])

@@ -13,7 +13,6 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import submit_in_lots
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.payments.cards.cash_back import rules, store
-from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvalidInput
@@ -82,15 +81,7 @@ async def set_rule(
     from_month: str | None = None,
 ) -> rules.CashBackRule:
     """Set the rule of a partner from a month on, by default the current one; return it. Raises InvalidInput."""
-    async with audited(
-        bank.pool,
-        bank.vault,
-        partner.own_customer_id,
-        Origin.operator(),
-        "cash_back_rule.set",
-        resource=("cash_back_rule", None),
-        now=wall_now(),
-    ) as action:
+    async with audited(bank, partner.own_customer_id, Origin.operator(), "cash_back_rule.set") as action:
         await action.conn.execute(_LOCK_PARTNER, partner.partner_id)
         now = await bank.now(action.conn)
         rule = rules.CashBackRule(
