@@ -4,7 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -141,13 +140,11 @@ def check_rule(rule: Rule, approver_ids_allowed: Collection[UUID]) -> None:
         raise InvalidInput(mistakes)
 
 
-_PERMISSIONS_OF: Mapping[Action, tuple[str, str]] = MappingProxyType(
-    {
-        "TRANSFER": (MAY_REQUEST, MAY_APPROVE),
-        "NEW_COUNTERPARTY": ("counterparties.write", MAY_CONFIRM),
-        "MEMBER_ROLE": ("team.write", MAY_CONFIRM),
-    }
-)
+_PERMISSIONS_OF: Mapping[Action, tuple[str, str]] = {
+    "TRANSFER": (MAY_REQUEST, MAY_APPROVE),
+    "NEW_COUNTERPARTY": ("counterparties.write", MAY_CONFIRM),
+    "MEMBER_ROLE": ("team.write", MAY_CONFIRM),
+}
 """The permissions to request an action, and to approve it."""
 
 

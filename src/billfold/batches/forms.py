@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,11 +23,9 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput
 
 NewObject = AddCounterparty | OpenPocket
-COMMANDS: Final[Mapping[str, type[NewObject]]] = MappingProxyType(
-    {"COUNTERPARTIES": AddCounterparty, "POCKETS": OpenPocket}
-)
-LISTS: Final = MappingProxyType({"COUNTERPARTIES": CounterpartyList, "POCKETS": PocketList})
-ROW_CALLERS: Final = MappingProxyType({"COUNTERPARTIES": "batch-counterparty", "POCKETS": "batch-pocket"})
+COMMANDS: Final[Mapping[str, type[NewObject]]] = {"COUNTERPARTIES": AddCounterparty, "POCKETS": OpenPocket}
+LISTS: Final = {"COUNTERPARTIES": CounterpartyList, "POCKETS": PocketList}
+ROW_CALLERS: Final = {"COUNTERPARTIES": "batch-counterparty", "POCKETS": "batch-pocket"}
 """The caller of the command of a row; its key is in the content of the row."""
 _NAMES = ("business_name", "first_name", "last_name")
 

@@ -9,7 +9,6 @@ import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -281,11 +280,9 @@ def _variables(api: str, document: Mapping[str, Any], requests: Iterable[_Reques
     return {f"{api.upper()}_URL": url, **dict.fromkeys(_SECRETS[api], ""), **dict(sorted(ids.items()))}
 
 
-COLLECTIONS: Final[Mapping[str, tuple[str, str, Collection]]] = MappingProxyType(
-    {
-        "postman": ("postman.json", "application/json", postman),
-        "bruno": ("bruno.zip", "application/zip", bruno),
-        "http": ("requests.http", "text/plain; charset=utf-8", http_file),
-    }
-)
+COLLECTIONS: Final[Mapping[str, tuple[str, str, Collection]]] = {
+    "postman": ("postman.json", "application/json", postman),
+    "bruno": ("bruno.zip", "application/zip", bruno),
+    "http": ("requests.http", "text/plain; charset=utf-8", http_file),
+}
 """For each kind of collection the name and type of its file, and what makes it."""

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 from unicodedata import category
 from urllib.parse import unquote
@@ -31,9 +30,11 @@ TYPES: Final = frozenset(
 )  # fmt: skip
 
 _NAME_CHARS_MAX: Final = 255
-_EXTENSIONS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
-    {FileKind.PDF: frozenset({"pdf"}), FileKind.PNG: frozenset({"png"}), FileKind.JPEG: frozenset({"jpg", "jpeg"})}
-)
+_EXTENSIONS: Final[Mapping[FileKind, frozenset[str]]] = {
+    FileKind.PDF: frozenset({"pdf"}),
+    FileKind.PNG: frozenset({"png"}),
+    FileKind.JPEG: frozenset({"jpg", "jpeg"}),
+}
 _FILENAME = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", re.IGNORECASE)
 _FILENAME_UTF8 = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})

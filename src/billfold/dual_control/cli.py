@@ -1,7 +1,6 @@
 """`billfold freezes` and `billfold proposals`: decisions that need two operators."""
 
 from collections.abc import Callable, Iterable
-from types import MappingProxyType
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -52,9 +51,7 @@ proposals = CommandGroup(
     example="list",
 )
 _SHOWN = 100
-_BOOKED = MappingProxyType(
-    {"transaction_id": "transaction", "wire_id": "wire", "ach_id": "ACH entry", "transfer_id": "transfer"}
-)
+_BOOKED = {"transaction_id": "transaction", "wire_id": "wire", "ach_id": "ACH entry", "transfer_id": "transfer"}
 """Ids in the outcome of a command, and their names in the output."""
 _COLUMNS = ("proposal", "what", "reason", "status", "proposed by", "decided by", "since")
 

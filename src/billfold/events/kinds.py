@@ -6,7 +6,6 @@ the two belong together. Kinds whose cause is not built yet are listed in `docs/
 
 from collections.abc import Mapping
 from datetime import date
-from types import MappingProxyType
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -378,14 +377,12 @@ DAILY_ROOT_PUBLISHED = EventKind(
     partner=True,
 )
 
-KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(
-    {
-        each.name: each
-        for each in sorted(
-            (each for each in list(globals().values()) if isinstance(each, EventKind)), key=lambda each: each.name
-        )
-    }
-)
+KINDS: Mapping[str, EventKind[Any]] = {
+    each.name: each
+    for each in sorted(
+        (each for each in list(globals().values()) if isinstance(each, EventKind)), key=lambda each: each.name
+    )
+}
 """All kinds, by name, in the order of names."""
 
 PARTNER_KINDS = tuple(each.name for each in KINDS.values() if each.partner)

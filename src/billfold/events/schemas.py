@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
-from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
@@ -21,7 +20,7 @@ def _object_field(kind: EventKind[Any]) -> str | None:
     return "ach_id" if "ach_id" in names else next((each for each in names if each.endswith("_id")), None)
 
 
-OBJECT_FIELDS: Final = MappingProxyType({name: field for name, kind in KINDS.items() if (field := _object_field(kind))})
+OBJECT_FIELDS: Final = {name: field for name, kind in KINDS.items() if (field := _object_field(kind))}
 """The field of a payload with the id of the object that the event is about, by kind: its first, or the ACH entry."""
 
 

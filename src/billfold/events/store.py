@@ -6,7 +6,6 @@ was just committed.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -113,7 +112,7 @@ class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
     event_no: int | None
     payload: str
     queued_at: datetime | None = None
-    note: Mapping[str, Any] = MappingProxyType({})
+    note: Mapping[str, Any] = {}
     """The external id and the metadata of its object, as far as it has them."""
 
     @property

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
-from types import MappingProxyType
 from uuid import UUID
 
 from billfold.audit.record import record
@@ -39,16 +38,14 @@ class Power(Enum):
 
 
 _ALL = frozenset(Power)
-POWERS: Mapping[Role, frozenset[Power]] = MappingProxyType(
-    {
-        "ADMIN": _ALL,
-        "MANAGER": _ALL,
-        "APPROVER": frozenset({Power.DECIDE}),
-        "INITIATOR": frozenset({Power.PROPOSE}),
-        "VIEWER": frozenset(),
-        "SERVICE": frozenset(),
-    }
-)
+POWERS: Mapping[Role, frozenset[Power]] = {
+    "ADMIN": _ALL,
+    "MANAGER": _ALL,
+    "APPROVER": frozenset({Power.DECIDE}),
+    "INITIATOR": frozenset({Power.PROPOSE}),
+    "VIEWER": frozenset(),
+    "SERVICE": frozenset(),
+}
 """The permissions of each role of the bank's own team; all roles may read everything."""
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 IDENTITY_DOCUMENTS: Final = ("ID_FRONT", "ID_BACK", "SELFIE", "PASSPORT")
@@ -20,9 +19,11 @@ class FileKind(StrEnum):
     JPEG = "image/jpeg"
 
 
-SIGNATURES: Final[Mapping[FileKind, bytes]] = MappingProxyType(
-    {FileKind.PDF: b"%PDF-", FileKind.PNG: b"\x89PNG\r\n\x1a\n", FileKind.JPEG: b"\xff\xd8\xff"}
-)
+SIGNATURES: Final[Mapping[FileKind, bytes]] = {
+    FileKind.PDF: b"%PDF-",
+    FileKind.PNG: b"\x89PNG\r\n\x1a\n",
+    FileKind.JPEG: b"\xff\xd8\xff",
+}
 
 
 def max_file_bytes(kind: FileKind, type_: str | None = None) -> int:

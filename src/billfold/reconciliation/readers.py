@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
-from types import MappingProxyType
 from typing import TypeVar
 from uuid import UUID
 
@@ -35,7 +34,7 @@ _CENTS, _UNIT_DOLLARS = 100, 100
 _SHOWN = ("ClrSysRef", "UETR", "AcctSvcrRef", "NtryRef", "TxId", "InstrId")
 """References that are shown, the most telling first; payers choose the others, which are only compared."""
 _COMPARED = (*_SHOWN, "EndToEndId", "MsgId")
-_ONE_PAGE = MappingProxyType({"PgNb": {"1"}, "LastPgInd": {"true", "1"}})
+_ONE_PAGE = {"PgNb": {"1"}, "LastPgInd": {"true", "1"}}
 _NO_REFERENCE = frozenset({"", "NOTPROVIDED", "NONREF"})
 _SECURITIES = "SECURITIES"
 _Line = TypeVar("_Line")

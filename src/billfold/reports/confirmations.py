@@ -7,7 +7,6 @@ the same file from then on.
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -89,22 +88,20 @@ _UNIT_CENTS: Final = 10_000
 _TITLES: Final = {"BUY": "You bought", "SELL": "You sold"}
 _FIELDS: Final = printing.columns("Term", "Of this trade+>")
 _LOT_COLUMNS: Final = printing.columns("Tax lot", "Acquired+", "Par>")
-_CAPACITY: Final[Mapping[Capacity, str]] = MappingProxyType(
-    {
-        Capacity.AGENT: """
+_CAPACITY: Final[Mapping[Capacity, str]] = {
+    Capacity.AGENT: """
 Capacity: the bank acted as your agent. The name of the other party to the trade, and whether it acted for others,
 are furnished on request. Commission, mark-up and mark-down: none. The bank received no other remuneration for this
 trade, and no payment for order flow.
 """,
-        # FINRA Rule 2232 requires mark-ups only for corporate, agency and municipal debt.
-        Capacity.PRINCIPAL: """
+    # FINRA Rule 2232 requires mark-ups only for corporate, agency and municipal debt.
+    Capacity.PRINCIPAL: """
 Capacity: the bank acted as principal, for its own account. Outside the hours of the bond market it trades with you
 itself, at the last price that was struck within them, and at par from the day of maturity. Commission, mark-up and
 mark-down: none. The bank received no other remuneration for this trade, and no payment for order flow. A gain or a
 loss on its own position is the bank's.
 """,
-    }
-)
+}
 _NOTES: Final = """
 The order was not solicited: it carries out the standing investment instruction of the Pocket, or raises cash for a
 payment that you instructed.

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -32,14 +31,12 @@ NEEDED_OF_BUSINESS: Final = "BUSINESS_DESCRIPTION"
 NEEDED_OF_INDIVIDUAL: Final = "ADDRESS_VERIFICATION"
 _APPROVED: Final = CheckResult(status=CheckStatus.APPROVED)
 _REVIEWED: Final = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=("SANDBOX_REVIEW",))
-_RESULTS: Final[Mapping[str, CheckResult]] = MappingProxyType(
-    {
-        "REJECT": CheckResult(status=CheckStatus.REJECTED, reasons=("SANDBOX_REJECTED",)),
-        "REVIEW": _REVIEWED,
-        "DOCUMENTS": CheckResult(status=CheckStatus.DOCUMENTS_NEEDED, reasons=("SANDBOX_DOCUMENTS_NEEDED",)),
-        "PENDING": CheckResult(status=CheckStatus.WAITING),
-    }
-)
+_RESULTS: Final[Mapping[str, CheckResult]] = {
+    "REJECT": CheckResult(status=CheckStatus.REJECTED, reasons=("SANDBOX_REJECTED",)),
+    "REVIEW": _REVIEWED,
+    "DOCUMENTS": CheckResult(status=CheckStatus.DOCUMENTS_NEEDED, reasons=("SANDBOX_DOCUMENTS_NEEDED",)),
+    "PENDING": CheckResult(status=CheckStatus.WAITING),
+}
 """The result of the check by a word in the name; the first word that matches decides."""
 
 

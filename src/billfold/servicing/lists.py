@@ -1,7 +1,6 @@
 """Lists of the whole bank and of one customer: each is one statement by an index, declared with what it shows."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -174,116 +173,110 @@ CARDS = Listing(
     _found(_CARD + _OWNED, "card"),
     "/bank/customers/{customer_id}#cards",
 )
-OF_BANK: Mapping[str, Listing] = MappingProxyType(
-    {"customers": CUSTOMERS, "users": USERS, "wires": WIRES, "ach": ACH, "cards": CARDS}
-)
+OF_BANK: Mapping[str, Listing] = {"customers": CUSTOMERS, "users": USERS, "wires": WIRES, "ach": ACH, "cards": CARDS}
 """The lists of the bank, by the names in their addresses."""
 
 _PAYMENT = """t.customer_id, t.entry_no, t.posting_no, t.pocket_id, t.title, t.description, t.booked_at,
   CASE t.direction WHEN 'CREDIT' THEN t.amount ELSE -t.amount END AS amount, p.name AS pocket"""
-OF_CUSTOMER: Mapping[str, Listing] = MappingProxyType(
-    {
-        "wires": Listing("Wires", _of_customer(_WIRE, "wire", BY_CREATION), _WIRE_COLUMNS, link=WIRES.link),
-        "ach": Listing(
-            "ACH entries",
-            _of_customer(_ACH, "ach_entry", BY_CREATION, "way = 'ORIGINATION'"),
-            _ACH_COLUMNS,
-            link=ACH.link,
-        ),
-        "transactions": Listing(
-            "Transactions",
-            KeysetList(
-                f"""SELECT {_PAYMENT} FROM pocket p CROSS JOIN LATERAL (
+OF_CUSTOMER: Mapping[str, Listing] = {
+    "wires": Listing("Wires", _of_customer(_WIRE, "wire", BY_CREATION), _WIRE_COLUMNS, link=WIRES.link),
+    "ach": Listing(
+        "ACH entries",
+        _of_customer(_ACH, "ach_entry", BY_CREATION, "way = 'ORIGINATION'"),
+        _ACH_COLUMNS,
+        link=ACH.link,
+    ),
+    "transactions": Listing(
+        "Transactions",
+        KeysetList(
+            f"""SELECT {_PAYMENT} FROM pocket p CROSS JOIN LATERAL (
   SELECT * FROM transaction x WHERE x.customer_id = $1 AND x.pocket_id = p.pocket_id AND {{page}}) t
  WHERE p.customer_id = $1 {{order}}""",
-                _as_is,
-                entry_no="bigint",
-                posting_no="smallint",
-                pocket_id="uuid",
-            ),
-            (Column("What", "title", below="pocket"), Column("Booked", "booked_at", "moment"), _AMOUNT),
-            link="/bank/ledger?customer={customer_id}&id=entry+{entry_no}",
+            _as_is,
+            entry_no="bigint",
+            posting_no="smallint",
+            pocket_id="uuid",
         ),
-        "cards": Listing("Cards", _of_customer(_CARD, "card", BY_CREATION), _CARD_COLUMNS, freezes=_BY_CARD),
-        "disputes": Listing(
-            "Disputes",
-            _of_customer(
-                "dispute_id, merchant, reason, status, -amount AS amount, created_at, written_no",
-                "card_dispute",
-                BY_CREATION,
-            ),
-            (
-                Column("Merchant", "merchant", below="reason", below_shown="words"),
-                Column("Opened", "created_at", "moment"),
-                Column("Status", "status", "status"),
-                Column("Amount", "amount", "money"),
-            ),
-            link="/bank/disputes/{dispute_id}",
+        (Column("What", "title", below="pocket"), Column("Booked", "booked_at", "moment"), _AMOUNT),
+        link="/bank/ledger?customer={customer_id}&id=entry+{entry_no}",
+    ),
+    "cards": Listing("Cards", _of_customer(_CARD, "card", BY_CREATION), _CARD_COLUMNS, freezes=_BY_CARD),
+    "disputes": Listing(
+        "Disputes",
+        _of_customer(
+            "dispute_id, merchant, reason, status, -amount AS amount, created_at, written_no",
+            "card_dispute",
+            BY_CREATION,
         ),
-        "payees": Listing(
-            "Payees",
-            _of_customer(
-                "coalesce(counterparty_name->>'business_name', concat_ws(' ', counterparty_name->>'first_name',"
-                " counterparty_name->>'last_name')) AS name, type, verification->>'status' AS status,"
-                " created_at, written_no",
-                "counterparty",
-                BY_CREATION,
-            ),
-            (Column("Name", "name", below="type", below_shown="words"), *_CARD_COLUMNS[1:]),
+        (
+            Column("Merchant", "merchant", below="reason", below_shown="words"),
+            Column("Opened", "created_at", "moment"),
+            Column("Status", "status", "status"),
+            Column("Amount", "amount", "money"),
         ),
-        "documents": Listing(
-            "Documents",
-            _of_customer(
-                "document_id, type, status, exception_reason, created_at", "document", {"document_id": "uuid"}
-            ),
-            (
-                Column("Document", "type", "words"),
-                Column("Requested", "created_at", "moment"),
-                Column("Status", "status", "status", "exception_reason"),
-            ),
-            link="/bank/reviews/document/{document_id}",
+        link="/bank/disputes/{dispute_id}",
+    ),
+    "payees": Listing(
+        "Payees",
+        _of_customer(
+            "coalesce(counterparty_name->>'business_name', concat_ws(' ', counterparty_name->>'first_name',"
+            " counterparty_name->>'last_name')) AS name, type, verification->>'status' AS status,"
+            " created_at, written_no",
+            "counterparty",
+            BY_CREATION,
         ),
-        "holds": Listing(
-            "Holds",
-            _of_customer("hold_id, cause, until, amount", "hold", {"hold_id": "uuid"}),
-            (Column("Cause", "cause", "words"), Column("Until", "until", "moment"), _AMOUNT),
+        (Column("Name", "name", below="type", below_shown="words"), *_CARD_COLUMNS[1:]),
+    ),
+    "documents": Listing(
+        "Documents",
+        _of_customer("document_id, type, status, exception_reason, created_at", "document", {"document_id": "uuid"}),
+        (
+            Column("Document", "type", "words"),
+            Column("Requested", "created_at", "moment"),
+            Column("Status", "status", "status", "exception_reason"),
         ),
-        "freezes": Listing(
-            "Freezes and movements",
-            KeysetList(
-                """SELECT proposal_id, proposed_at, reason, status, proposed_by, decided_by, CASE WHEN subject IS NULL
+        link="/bank/reviews/document/{document_id}",
+    ),
+    "holds": Listing(
+        "Holds",
+        _of_customer("hold_id, cause, until, amount", "hold", {"hold_id": "uuid"}),
+        (Column("Cause", "cause", "words"), Column("Until", "until", "moment"), _AMOUNT),
+    ),
+    "freezes": Listing(
+        "Freezes and movements",
+        KeysetList(
+            """SELECT proposal_id, proposed_at, reason, status, proposed_by, decided_by, CASE WHEN subject IS NULL
   THEN 'Movement of money' ELSE CASE WHEN freezes THEN 'Freeze' ELSE 'Unfreeze' END || ' of the ' ||
   replace(lower(subject), 'pocket', 'Pocket') END AS what FROM freeze_proposal WHERE owner_id = $1 AND {page}""",
-                _as_is,
-                proposed_at="timestamptz",
-                proposal_id="uuid",
-            ),
-            (
-                Column("What", "what", below="reason"),
-                Column("Proposed", "proposed_at", "moment", "proposed_by"),
-                Column("Status", "status", "status", "decided_by"),
-            ),
-            link="/bank/freezes/{proposal_id}",
+            _as_is,
+            proposed_at="timestamptz",
+            proposal_id="uuid",
         ),
-        "events": Listing(
-            "Events",
-            _of_customer("customer_id, event_no, event_id, kind, raised_at", "event", {"event_no": "bigint"}),
-            (Column("Event", "kind"), Column("Raised", "raised_at", "moment")),
-            link="/bank/ledger?customer={customer_id}&id=event+{event_no}",
+        (
+            Column("What", "what", below="reason"),
+            Column("Proposed", "proposed_at", "moment", "proposed_by"),
+            Column("Status", "status", "status", "decided_by"),
         ),
-        "audit": Listing(
-            "Audit log",
-            _of_customer(
-                "recorded_at, entry_no, actor_name, action, resource_type, outcome, ip_address",
-                "audit_entry",
-                {"recorded_at": "timestamptz", "entry_no": "bigint"},
-            ),
-            (
-                Column("What happened", "action", "action", "actor_name"),
-                Column("Recorded", "recorded_at", "moment", "ip_address"),
-                Column("Outcome", "outcome", "status"),
-            ),
+        link="/bank/freezes/{proposal_id}",
+    ),
+    "events": Listing(
+        "Events",
+        _of_customer("customer_id, event_no, event_id, kind, raised_at", "event", {"event_no": "bigint"}),
+        (Column("Event", "kind"), Column("Raised", "raised_at", "moment")),
+        link="/bank/ledger?customer={customer_id}&id=event+{event_no}",
+    ),
+    "audit": Listing(
+        "Audit log",
+        _of_customer(
+            "recorded_at, entry_no, actor_name, action, resource_type, outcome, ip_address",
+            "audit_entry",
+            {"recorded_at": "timestamptz", "entry_no": "bigint"},
         ),
-    }
-)
+        (
+            Column("What happened", "action", "action", "actor_name"),
+            Column("Recorded", "recorded_at", "moment", "ip_address"),
+            Column("Outcome", "outcome", "status"),
+        ),
+    ),
+}
 """The lists of one customer, by the names in their addresses, in the order of its page."""

@@ -5,7 +5,6 @@ Units are bills of $100 face, prices micro-dollars per $100, money cents.
 
 from datetime import date, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -45,18 +44,16 @@ _S = OrderStatus
 ENDED: Final = frozenset({_S.FILLED, _S.CANCELLED, _S.REJECTED, _S.EXPIRED})
 LIVE: Final = frozenset(OrderStatus) - ENDED
 _BY_A_DEALER = frozenset({_S.WORKING, _S.PARTIALLY_FILLED, _S.FILLED, *ENDED, _S.UNKNOWN})
-ALLOWED: Final = MappingProxyType(
-    {
-        _S.NEW: frozenset({_S.SENT, _S.CANCELLED, _S.REJECTED, _S.EXPIRED}),
-        _S.SENT: _BY_A_DEALER,
-        _S.WORKING: _BY_A_DEALER - {_S.WORKING},
-        _S.PARTIALLY_FILLED: _BY_A_DEALER - {_S.REJECTED},
-        _S.UNKNOWN: _BY_A_DEALER - {_S.UNKNOWN},
-        **dict.fromkeys(ENDED, frozenset[OrderStatus]()),
-        # After a bust or a correction something of it is open again.
-        _S.FILLED: frozenset({_S.WORKING, _S.PARTIALLY_FILLED, _S.EXPIRED}),
-    }
-)
+ALLOWED: Final = {
+    _S.NEW: frozenset({_S.SENT, _S.CANCELLED, _S.REJECTED, _S.EXPIRED}),
+    _S.SENT: _BY_A_DEALER,
+    _S.WORKING: _BY_A_DEALER - {_S.WORKING},
+    _S.PARTIALLY_FILLED: _BY_A_DEALER - {_S.REJECTED},
+    _S.UNKNOWN: _BY_A_DEALER - {_S.UNKNOWN},
+    **dict.fromkeys(ENDED, frozenset[OrderStatus]()),
+    # After a bust or a correction something of it is open again.
+    _S.FILLED: frozenset({_S.WORKING, _S.PARTIALLY_FILLED, _S.EXPIRED}),
+}
 """The changes of state that are allowed."""
 
 
@@ -256,13 +253,10 @@ class ExecutionPayload(msgspec.Struct, frozen=True, kw_only=True):
 _ID = UUID(int=0)
 _ORDER = OrderPayload(order_id=_ID, cusip="912797PT8", side=Side.BUY, units=100, filled_units=0)
 _EXECUTION = ExecutionPayload(execution_id=_ID, order_id=_ID, dealer="x", units=100, money=99_000_00)
-ORDER_EVENTS: Final = MappingProxyType(
-    {each: EventKind(f"order.{each.lower()}", f"An order to dealers became {each}.", _ORDER) for each in OrderStatus}
-)
-EXECUTION_EVENTS: Final = MappingProxyType(
-    {
-        each: EventKind(f"execution.{each.lower()}", f"A dealer's {each} was booked.", _EXECUTION)
-        for each in ExecutionKind
-    }
-)
+ORDER_EVENTS: Final = {
+    each: EventKind(f"order.{each.lower()}", f"An order to dealers became {each}.", _ORDER) for each in OrderStatus
+}
+EXECUTION_EVENTS: Final = {
+    each: EventKind(f"execution.{each.lower()}", f"A dealer's {each} was booked.", _EXECUTION) for each in ExecutionKind
+}
 """Events of the bank's own log. No API shows them: operators read them in the console."""

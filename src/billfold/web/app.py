@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from http import HTTPStatus
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -241,7 +240,7 @@ def _methods_of(scope: Scope) -> HttpResponse:
     return options_response(methods)
 
 
-NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})
+NONE_GIVEN: Mapping[str, Provide] = {}
 PACKAGES = ("billfold.web",)
 _FRAMED = re.compile(r"/(account|applications|team|companies/[^/]+/(applications|agreements))(/|$)")
 """Paths of persons, and of administrators of a company, whose pages are framed by the console of a team."""

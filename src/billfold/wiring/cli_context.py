@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -66,7 +65,7 @@ _NO_LOGIN = 2**32 - 1
 _DISK_FULL = "No space left on device"
 _REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 
-_SANDBOX_ACCOUNTS: Final = MappingProxyType({"reserve_account": "RESERVE-1", "custodian_account": "SAFEKEEPING-1"})
+_SANDBOX_ACCOUNTS: Final = {"reserve_account": "RESERVE-1", "custodian_account": "SAFEKEEPING-1"}
 
 
 class EmbeddedDatabase:

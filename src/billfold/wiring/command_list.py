@@ -3,7 +3,6 @@
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from rich.console import Console
 from rich.table import Table
@@ -11,85 +10,83 @@ from rich.text import Text
 
 import billfold
 
-TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "Sandbox": {
-            "sandbox": "billfold.wiring.cli.sandbox",
-            "clock": "billfold.sandbox.cli.control",
-            "listen": "billfold.sandbox.cli.listen",
-            "trigger": "billfold.sandbox.cli.listen",
-            "certify": "billfold.sandbox.cli.certify",
-        },
-        "Run the bank": {
-            "init": "billfold.wiring.cli.init",
-            "serve": "billfold.wiring.cli.serve",
-            "worker": "billfold.wiring.cli.serve",
-            "run-https": "billfold.wiring.cli.serve",
-            "migrate": "billfold.wiring.cli.migrate",
-            "doctor": "billfold.wiring.cli.doctor",
-            "verify": "billfold.wiring.cli.verify",
-            "backup": "billfold.wiring.cli.backup",
-            "backups": "billfold.wiring.cli.backup",
-            "restore": "billfold.wiring.cli.backup",
-            "keys": "billfold.wiring.cli.keys",
-            "audit": "billfold.wiring.cli.audit",
-            "events": "billfold.events.cli",
-            "due-work": "billfold.treasury.cli",
-        },
-        "Customers and partners": {
-            "partner": "billfold.wiring.cli.partner",
-            "users": "billfold.team.cli",
-            "oauth-client": "billfold.oauth.cli",
-            "customers": "billfold.accounts.customers.cli",
-            "pocket": "billfold.accounts.pockets.cli",
-            "review": "billfold.onboarding.cli",
-            "applications": "billfold.onboarding.applications.cli",
-            "agreements": "billfold.onboarding.agreements.cli",
-            "screening": "billfold.screening.cli",
-        },
-        "Approve and freeze": {
-            "approvals": "billfold.approvals.cli",
-            "freezes": "billfold.dual_control.cli",
-            "proposals": "billfold.dual_control.cli",
-            "adjustment": "billfold.payments.adjustments.cli",
-        },
-        "Payments": {
-            "ach": "billfold.payments.ach.cli",
-            "wires": "billfold.payments.wires.cli",
-            "files": "billfold.payments.files.cli",
-            "liquidity": "billfold.payments.liquidity.cli",
-            "suspense": "billfold.payments.suspense.cli",
-            "routing": "billfold.payments.routing.cli",
-            "clearing": "billfold.payments.clearing.cli",
-            "reconcile": "billfold.reconciliation.cli",
-            "cards": "billfold.payments.cards.cli",
-            "card-settlement": "billfold.payments.cards.settlement.cli",
-            "cash-back": "billfold.payments.cards.cash_back.cli",
-            "disputes": "billfold.payments.cards.authorizations.disputes.cli",
-            "crypto": "billfold.payments.crypto.cli",
-        },
-        "Treasury bills": {
-            "market": "billfold.wiring.cli.market",
-            "calendar": "billfold.wiring.cli.market",
-            "desk": "billfold.trading.cli",
-            "settlement": "billfold.trading.settlement.cli",
-            "custody": "billfold.payments.custody.cli",
-        },
-        "Documents": {
-            "statements": "billfold.reports.statements.cli",
-            "tax": "billfold.reports.tax.cli",
-            "proof": "billfold.reports.proofs.cli",
-            "document-keys": "billfold.reports.proofs.cli",
-        },
-        "Develop": {
-            "openapi": "billfold.wiring.cli.openapi",
-            "deprecations": "billfold.wiring.cli.openapi",
-            "mcp": "billfold.wiring.cli.mcp",
-            "bench": "billfold.wiring.cli.checkout",
-            "simulate": "billfold.wiring.cli.checkout",
-        },
-    }
-)
+TOPICS: Mapping[str, Mapping[str, str]] = {
+    "Sandbox": {
+        "sandbox": "billfold.wiring.cli.sandbox",
+        "clock": "billfold.sandbox.cli.control",
+        "listen": "billfold.sandbox.cli.listen",
+        "trigger": "billfold.sandbox.cli.listen",
+        "certify": "billfold.sandbox.cli.certify",
+    },
+    "Run the bank": {
+        "init": "billfold.wiring.cli.init",
+        "serve": "billfold.wiring.cli.serve",
+        "worker": "billfold.wiring.cli.serve",
+        "run-https": "billfold.wiring.cli.serve",
+        "migrate": "billfold.wiring.cli.migrate",
+        "doctor": "billfold.wiring.cli.doctor",
+        "verify": "billfold.wiring.cli.verify",
+        "backup": "billfold.wiring.cli.backup",
+        "backups": "billfold.wiring.cli.backup",
+        "restore": "billfold.wiring.cli.backup",
+        "keys": "billfold.wiring.cli.keys",
+        "audit": "billfold.wiring.cli.audit",
+        "events": "billfold.events.cli",
+        "due-work": "billfold.treasury.cli",
+    },
+    "Customers and partners": {
+        "partner": "billfold.wiring.cli.partner",
+        "users": "billfold.team.cli",
+        "oauth-client": "billfold.oauth.cli",
+        "customers": "billfold.accounts.customers.cli",
+        "pocket": "billfold.accounts.pockets.cli",
+        "review": "billfold.onboarding.cli",
+        "applications": "billfold.onboarding.applications.cli",
+        "agreements": "billfold.onboarding.agreements.cli",
+        "screening": "billfold.screening.cli",
+    },
+    "Approve and freeze": {
+        "approvals": "billfold.approvals.cli",
+        "freezes": "billfold.dual_control.cli",
+        "proposals": "billfold.dual_control.cli",
+        "adjustment": "billfold.payments.adjustments.cli",
+    },
+    "Payments": {
+        "ach": "billfold.payments.ach.cli",
+        "wires": "billfold.payments.wires.cli",
+        "files": "billfold.payments.files.cli",
+        "liquidity": "billfold.payments.liquidity.cli",
+        "suspense": "billfold.payments.suspense.cli",
+        "routing": "billfold.payments.routing.cli",
+        "clearing": "billfold.payments.clearing.cli",
+        "reconcile": "billfold.reconciliation.cli",
+        "cards": "billfold.payments.cards.cli",
+        "card-settlement": "billfold.payments.cards.settlement.cli",
+        "cash-back": "billfold.payments.cards.cash_back.cli",
+        "disputes": "billfold.payments.cards.authorizations.disputes.cli",
+        "crypto": "billfold.payments.crypto.cli",
+    },
+    "Treasury bills": {
+        "market": "billfold.wiring.cli.market",
+        "calendar": "billfold.wiring.cli.market",
+        "desk": "billfold.trading.cli",
+        "settlement": "billfold.trading.settlement.cli",
+        "custody": "billfold.payments.custody.cli",
+    },
+    "Documents": {
+        "statements": "billfold.reports.statements.cli",
+        "tax": "billfold.reports.tax.cli",
+        "proof": "billfold.reports.proofs.cli",
+        "document-keys": "billfold.reports.proofs.cli",
+    },
+    "Develop": {
+        "openapi": "billfold.wiring.cli.openapi",
+        "deprecations": "billfold.wiring.cli.openapi",
+        "mcp": "billfold.wiring.cli.mcp",
+        "bench": "billfold.wiring.cli.checkout",
+        "simulate": "billfold.wiring.cli.checkout",
+    },
+}
 """The module of each command: a process imports only that of its own command."""
 _SANDBOX = "Sandbox"
 _NAME_WIDTH = 18

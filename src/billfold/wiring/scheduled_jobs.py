@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties.requests import expire_verification
@@ -93,41 +92,39 @@ _EXPIRIES = types.EXPIRE_AUTHORIZATION_REQUEST, types.EXPIRE_TRANSFER_REQUEST
 def job_runners(simulation: Simulation | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = simulation.wires.sender if simulation else FedwireSender()
-    return MappingProxyType(
-        {
-            WIRE_SEND: wires.run,
-            "wire.suspense_return": queue_held_return,
-            "crypto.suspense_return": record_returned,
-            outbound.COLLECT_JOB: outbound.collect_debits,
-            outbound.COUNT_SETTLED_JOB: outbound.count_settled,
-            **_file_jobs(),
-            SUSPENSE_RETURN_JOB: queue_suspense_return,
-            UNCLAIMED_RETURN_JOB: return_unclaimed,
-            DEPOSITS_DUE: send_micro_deposits,
-            ACH_WINDOW: outbound.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
-            VERIFICATION_EXPIRY: expire_verification,
-            **_approval_jobs(),
-            CLOSED_JOB: batch_worker.run_closed_job,
-            CHECK_JOB: decisions.run_check_job,
-            REPORT_JOB: decisions.run_report_job,
-            APPROVE_JOB: run_approve_job,
-            EXPIRE_JOB: decisions.run_expire_job,
-            TEAM_JOB: run_team_job,
-            APPLICATION_DOCUMENT_JOB: decisions.run_document_job,
-            BANK_DAY_CLOSED_JOB: partial(_after_close, simulation, DailyRootMaker()),
-            CASH_BACK_JOB: give_month,
-            DECIDED_JOB: run_decided_job,
-            SCREENING_DUE: run_screening_job,
-            HOLD_EXPIRY_JOB: expire_hold,
-            **_card_jobs(),
-            FINISHED_JOB: run_finished_job,
-            LIMITS_CHANGED: report_limits,
-            STATEMENT_MADE: report_statement,
-            MEMBER_CHANGED: report_member,
-            **_custody_jobs(simulation),
-            **(simulation.job_runners() if simulation else {}),
-        }
-    )
+    return {
+        WIRE_SEND: wires.run,
+        "wire.suspense_return": queue_held_return,
+        "crypto.suspense_return": record_returned,
+        outbound.COLLECT_JOB: outbound.collect_debits,
+        outbound.COUNT_SETTLED_JOB: outbound.count_settled,
+        **_file_jobs(),
+        SUSPENSE_RETURN_JOB: queue_suspense_return,
+        UNCLAIMED_RETURN_JOB: return_unclaimed,
+        DEPOSITS_DUE: send_micro_deposits,
+        ACH_WINDOW: outbound.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
+        VERIFICATION_EXPIRY: expire_verification,
+        **_approval_jobs(),
+        CLOSED_JOB: batch_worker.run_closed_job,
+        CHECK_JOB: decisions.run_check_job,
+        REPORT_JOB: decisions.run_report_job,
+        APPROVE_JOB: run_approve_job,
+        EXPIRE_JOB: decisions.run_expire_job,
+        TEAM_JOB: run_team_job,
+        APPLICATION_DOCUMENT_JOB: decisions.run_document_job,
+        BANK_DAY_CLOSED_JOB: partial(_after_close, simulation, DailyRootMaker()),
+        CASH_BACK_JOB: give_month,
+        DECIDED_JOB: run_decided_job,
+        SCREENING_DUE: run_screening_job,
+        HOLD_EXPIRY_JOB: expire_hold,
+        **_card_jobs(),
+        FINISHED_JOB: run_finished_job,
+        LIMITS_CHANGED: report_limits,
+        STATEMENT_MADE: report_statement,
+        MEMBER_CHANGED: report_member,
+        **_custody_jobs(simulation),
+        **(simulation.job_runners() if simulation else {}),
+    }
 
 
 def _approval_jobs() -> JobRunners:

@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 from rapidfuzz import fuzz
@@ -29,57 +28,53 @@ _ROMAN_NUMBER = re.compile(r"[ivx]+")
 _WORD = re.compile(r"\w+")
 _JOINED = re.compile(r"['\u2018\u2019\u02bc.]")
 """Characters within words: O'Brien, L.L.C."""
-_ABBREVIATIONS = MappingProxyType(
-    {
-        "assn": "association",
-        "assoc": "associates",
-        "bros": "brothers",
-        "ctr": "center",
-        "dept": "department",
-        "dr": "doctor",
-        "intl": "international",
-        "mfg": "manufacturing",
-        "mgmt": "management",
-        "natl": "national",
-        "st": "saint",
-        "svc": "service",
-        "svcs": "services",
-        "tech": "technology",
-        "univ": "university",
-    }
-)
-_LEGAL_FORMS = MappingProxyType(
-    {
-        "ag": "ag",
-        "bv": "bv",
-        "co": "company",
-        "company": "company",
-        "corp": "corporation",
-        "corporation": "corporation",
-        "gmbh": "gmbh",
-        "inc": "corporation",
-        "incorporated": "corporation",
-        "kg": "kg",
-        "limited": "limited",
-        "llc": "llc",
-        "llp": "llp",
-        "lp": "lp",
-        "ltd": "limited",
-        "na": "na",
-        "nv": "nv",
-        "pbc": "pbc",
-        "pc": "pc",
-        "plc": "plc",
-        "pllc": "pllc",
-        "pte": "pte",
-        "pty": "pty",
-        "sa": "sa",
-        "sarl": "sarl",
-        "sas": "sas",
-        "spa": "spa",
-        "srl": "srl",
-    }
-)
+_ABBREVIATIONS = {
+    "assn": "association",
+    "assoc": "associates",
+    "bros": "brothers",
+    "ctr": "center",
+    "dept": "department",
+    "dr": "doctor",
+    "intl": "international",
+    "mfg": "manufacturing",
+    "mgmt": "management",
+    "natl": "national",
+    "st": "saint",
+    "svc": "service",
+    "svcs": "services",
+    "tech": "technology",
+    "univ": "university",
+}
+_LEGAL_FORMS = {
+    "ag": "ag",
+    "bv": "bv",
+    "co": "company",
+    "company": "company",
+    "corp": "corporation",
+    "corporation": "corporation",
+    "gmbh": "gmbh",
+    "inc": "corporation",
+    "incorporated": "corporation",
+    "kg": "kg",
+    "limited": "limited",
+    "llc": "llc",
+    "llp": "llp",
+    "lp": "lp",
+    "ltd": "limited",
+    "na": "na",
+    "nv": "nv",
+    "pbc": "pbc",
+    "pc": "pc",
+    "plc": "plc",
+    "pllc": "pllc",
+    "pte": "pte",
+    "pty": "pty",
+    "sa": "sa",
+    "sarl": "sarl",
+    "sas": "sas",
+    "spa": "spa",
+    "srl": "srl",
+}
 """Legal forms, each with its normal spelling."""
 _IGNORED = frozenset({"and", "mr", "mrs", "ms", "of", "the"})
 

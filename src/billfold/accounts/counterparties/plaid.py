@@ -5,9 +5,9 @@ accounts/get, institutions/get_by_id, errors.
 """
 
 import asyncio
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeVar
 
 import httpx
@@ -28,24 +28,22 @@ _RETRY_AFTER_SECONDS = 5
 _NAME_CHARS_MAX = 140
 _READ_ATTEMPTS = 2
 _COUNTRIES = ("US",)
-_SUBTYPES: Final = MappingProxyType({"checking": "CHECKING", "cash management": "CHECKING", "savings": "SAVINGS"})
-_STATUSES: Final[MappingProxyType[str | None, LinkStatus]] = MappingProxyType(
-    {
-        None: "AUTOMATICALLY_VERIFIED",  # its user signed in at the bank: no verification needed
-        "": "AUTOMATICALLY_VERIFIED",
-        "automatically_verified": "AUTOMATICALLY_VERIFIED",
-        "manually_verified": "MANUALLY_VERIFIED",
-        "database_matched": "AUTOMATICALLY_VERIFIED",
-        "database_insights_pass": "AUTOMATICALLY_VERIFIED",
-        "database_insights_pass_with_caution": "VERIFICATION_FAILED",
-        "database_insights_fail": "VERIFICATION_FAILED",
-        "unsent": "PENDING_MANUAL_VERIFICATION",
-        "pending_manual_verification": "PENDING_MANUAL_VERIFICATION",
-        "pending_automatic_verification": "PENDING_AUTOMATIC_VERIFICATION",
-        "verification_expired": "VERIFICATION_EXPIRED",
-        "verification_failed": "VERIFICATION_FAILED",
-    }
-)
+_SUBTYPES: Final = {"checking": "CHECKING", "cash management": "CHECKING", "savings": "SAVINGS"}
+_STATUSES: Final[Mapping[str | None, LinkStatus]] = {
+    None: "AUTOMATICALLY_VERIFIED",  # its user signed in at the bank: no verification needed
+    "": "AUTOMATICALLY_VERIFIED",
+    "automatically_verified": "AUTOMATICALLY_VERIFIED",
+    "manually_verified": "MANUALLY_VERIFIED",
+    "database_matched": "AUTOMATICALLY_VERIFIED",
+    "database_insights_pass": "AUTOMATICALLY_VERIFIED",
+    "database_insights_pass_with_caution": "VERIFICATION_FAILED",
+    "database_insights_fail": "VERIFICATION_FAILED",
+    "unsent": "PENDING_MANUAL_VERIFICATION",
+    "pending_manual_verification": "PENDING_MANUAL_VERIFICATION",
+    "pending_automatic_verification": "PENDING_AUTOMATIC_VERIFICATION",
+    "verification_expired": "VERIFICATION_EXPIRED",
+    "verification_failed": "VERIFICATION_FAILED",
+}
 _VERIFIED: Final = frozenset({"AUTOMATICALLY_VERIFIED", "MANUALLY_VERIFIED"})
 _NOT_READY = "PRODUCT_NOT_READY"
 _NO_LINK: Final = frozenset({"INVALID_ACCESS_TOKEN", "ITEM_NOT_FOUND"})

@@ -5,7 +5,6 @@ A sealed counterparty has `account_key` next to its account: the number as machi
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -37,15 +36,13 @@ _FAILED_NAMES = """
 SELECT count(*) FROM counterparty WHERE customer_id = $1 AND created_at >= ($2 || ' UTC')::timestamptz
    AND verification #>> '{name_check,checked_on}' = $2 AND verification #>> '{name_check,outcome}' <> $3
 """
-_FIELDS: Final = MappingProxyType(
-    {
-        "account_number": PartyField.ACCOUNT,
-        "identifier": PartyField.ACCOUNT,
-        "wallet_address": PartyField.ACCOUNT,
-        "address": PartyField.ADDRESS,
-        "wire_instructions": PartyField.TEXT,
-    }
-)
+_FIELDS: Final = {
+    "account_number": PartyField.ACCOUNT,
+    "identifier": PartyField.ACCOUNT,
+    "wallet_address": PartyField.ACCOUNT,
+    "address": PartyField.ADDRESS,
+    "wire_instructions": PartyField.TEXT,
+}
 
 
 def seal_details(data_key: DataKey, kind: str, details: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
 from enum import StrEnum
 from itertools import islice
-from types import MappingProxyType
 from typing import NamedTuple
 
 from dateutil.rrule import rrulestr
@@ -21,19 +20,19 @@ from billfold.platform.errors import InvalidInput
 _PART = re.compile(r"([A-Z]+)=([A-Z0-9,+-]+)", re.ASCII)
 _WEEKDAY = "(?:MO|TU|WE|TH|FR|SA|SU)"
 # What the library would take for nothing, or fail at, is none of these: 0, a 13th month, a 53rd Monday of a month.
-_VALUES = MappingProxyType({
+_VALUES = {
     "FREQ": "[A-Z]+", "INTERVAL": "[1-9][0-9]{0,2}", "COUNT": "[1-9][0-9]{0,2}", "UNTIL": "[0-9]{8}", "WKST": _WEEKDAY,
     "BYDAY": f"(?:[+-]?[1-5])?{_WEEKDAY}", "BYMONTH": "(?:1[0-2]|[1-9])",
     "BYMONTHDAY": "[+-]?(?:3[01]|[12][0-9]|[1-9])", "BYSETPOS": "[+-]?[1-9][0-9]?"
-})  # fmt: skip
+}  # fmt: skip
 _OF_MONTHS = frozenset({"BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS"})
 _MAX_LENGTH = 200
 # The library looks for a day up to the year 9999. The calendar repeats every 400 years, so what has no day from a start
 # that is 19 such periods later has none up to 2399, beyond all input, and that is found 20 times as fast.
 _MOVED_YEARS = 19 * 400
-_PARTS = MappingProxyType({
+_PARTS = {
     "DAILY": frozenset[str](), "WEEKLY": frozenset({"BYDAY", "WKST"}), "MONTHLY": _OF_MONTHS, "YEARLY": _OF_MONTHS
-})  # fmt: skip
+}  # fmt: skip
 
 
 class OnClosedDay(StrEnum):

@@ -6,7 +6,6 @@ notifications brings them up to date first. Customers without a team cost nothin
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -57,27 +56,26 @@ class PaymentNotification(NamedTuple):
 
 _IN, _DONE, _REJECTED = "FUNDS_RECEIVED", "TRANSFER_COMPLETED", "TRANSFER_REJECTED"
 _ACCOUNT, _ORIGIN = "service_account_id", "origin_account_id"
-PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyType(
-    {
-        "transfers.ach.in.success": PaymentNotification(_IN, "An ACH credit", _ACCOUNT, moved="ach_id"),
-        "transfers.ach.out.rejected": PaymentNotification(_REJECTED, "An ACH transfer", _ACCOUNT, moved="ach_id"),
-        "transfers.ach.out.success": PaymentNotification(_DONE, "An ACH transfer", _ACCOUNT, moved="ach_id"),
-        "transfers.on-us.received": PaymentNotification(
-            _IN, "A transfer", "receiving_pocket_id", moved="transaction_activity_id"
-        ),
-        "transfers.on-us.rejected": PaymentNotification(_REJECTED, "A transfer", _ORIGIN, moved="on_us_id"),
-        "transfers.on-us.success": PaymentNotification(_DONE, "A transfer", _ORIGIN, moved="on_us_id"),
-        "transfers.wire.in.success": PaymentNotification(_IN, "A wire", _ACCOUNT, moved="wire_id"),
-        "transfers.wire.out.rejected": PaymentNotification(_REJECTED, "A wire", _ACCOUNT, moved="wire_id"),
-        "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, moved="wire_id"),
-    }
-)
+PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = {
+    "transfers.ach.in.success": PaymentNotification(_IN, "An ACH credit", _ACCOUNT, moved="ach_id"),
+    "transfers.ach.out.rejected": PaymentNotification(_REJECTED, "An ACH transfer", _ACCOUNT, moved="ach_id"),
+    "transfers.ach.out.success": PaymentNotification(_DONE, "An ACH transfer", _ACCOUNT, moved="ach_id"),
+    "transfers.on-us.received": PaymentNotification(
+        _IN, "A transfer", "receiving_pocket_id", moved="transaction_activity_id"
+    ),
+    "transfers.on-us.rejected": PaymentNotification(_REJECTED, "A transfer", _ORIGIN, moved="on_us_id"),
+    "transfers.on-us.success": PaymentNotification(_DONE, "A transfer", _ORIGIN, moved="on_us_id"),
+    "transfers.wire.in.success": PaymentNotification(_IN, "A wire", _ACCOUNT, moved="wire_id"),
+    "transfers.wire.out.rejected": PaymentNotification(_REJECTED, "A wire", _ACCOUNT, moved="wire_id"),
+    "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, moved="wire_id"),
+}
 """Kind of event -> its notification; other kinds have none."""
 _ACH_IN: Final = PAYMENT_NOTIFICATIONS["transfers.ach.in.success"]
 _COLLECTED: Final = "An ACH debit"
-CARD_NOTIFICATIONS: Final[Mapping[str, str]] = MappingProxyType(
-    {"card.status.frozen": "was frozen by the bank", "card.status.closed": "was closed"}
-)
+CARD_NOTIFICATIONS: Final[Mapping[str, str]] = {
+    "card.status.frozen": "was frozen by the bank",
+    "card.status.closed": "was closed",
+}
 """Kind of event -> what happened to the card."""
 
 REVERSAL_REQUESTED: Final = "transfers.on-us.reversal.updated"

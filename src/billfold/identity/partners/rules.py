@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
-from types import MappingProxyType
 from uuid import UUID
 
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, Role
@@ -112,14 +111,12 @@ OVERLAP = timedelta(hours=24)
 PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
 USERNAME_CHARS_MAX = 128
-FEATURES: Mapping[str, str] = MappingProxyType(
-    {
-        "ccd": "ACH originations of the class CCD",
-        "customer_closure": "closing the account of a customer",
-        "unverified_wires": "wires to counterparties that are not verified",
-        "wires": "wires of the Partner API",
-    }
-)
+FEATURES: Mapping[str, str] = {
+    "ccd": "ACH originations of the class CCD",
+    "customer_closure": "closing the account of a customer",
+    "unverified_wires": "wires to counterparties that are not verified",
+    "wires": "wires of the Partner API",
+}
 """Optional features of a partner, or of one of its customers, and what each allows."""
 ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
 _CHANGING_ROLES = frozenset[Role]({"ADMIN", "MANAGER"})

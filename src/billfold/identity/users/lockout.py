@@ -4,8 +4,8 @@ An attempt is counted before it is checked, so that parallel guesses are slowed 
 Attempts are counted for unknown e-mail addresses as well.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -26,7 +26,7 @@ ON CONFLICT (subject, factor) DO UPDATE SET failures = f.failures RETURNING fail
 _UPDATE = """
 UPDATE login_attempt SET failures = $3, last_failed_at = $4 WHERE subject = $1 AND factor = $2
 """
-_POLICIES = MappingProxyType[Factor, LockoutPolicy]({"address": rules.IP_LOCKOUT, "partner": rules.PARTNER_LOCKOUT})
+_POLICIES: Mapping[Factor, LockoutPolicy] = {"address": rules.IP_LOCKOUT, "partner": rules.PARTNER_LOCKOUT}
 
 
 class AttemptSubject(NamedTuple):

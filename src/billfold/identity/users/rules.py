@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
-from types import MappingProxyType
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -320,16 +319,14 @@ _EVERYTHING = _MANAGE | {
     "subscriptions.write",
     "approval_rules.write",
 }
-PERMISSIONS = MappingProxyType[Role, frozenset[str]](
-    {
-        "ADMIN": _READ | _EVERYTHING,
-        "MANAGER": _READ | _MANAGE,
-        "APPROVER": _READ | _APPROVE,
-        "INITIATOR": _READ | _TRANSFERS,
-        "VIEWER": _READ,
-        "SERVICE": _READ | _EVERYTHING - _APPROVE,
-    }
-)
+PERMISSIONS: Mapping[Role, frozenset[str]] = {
+    "ADMIN": _READ | _EVERYTHING,
+    "MANAGER": _READ | _MANAGE,
+    "APPROVER": _READ | _APPROVE,
+    "INITIATOR": _READ | _TRANSFERS,
+    "VIEWER": _READ,
+    "SERVICE": _READ | _EVERYTHING - _APPROVE,
+}
 """The permissions of each role, as scopes; a token may do what both its role and its scopes permit.
 
 A service user approves nothing: an approval has to come from a person.

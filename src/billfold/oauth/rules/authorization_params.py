@@ -3,40 +3,37 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.oauth.types import AUTHORIZATION_CODE, Client, OAuthError, invalid_dpop_proof, invalid_request
 
-SCOPES: Mapping[str, str] = MappingProxyType(
-    {
-        "openid": "Know who you are",
-        "profile": "See your name and your memberships",
-        "email": "See your email address",
-        "phone": "See your phone number",
-        "pockets.read": "See Pockets, what they are worth, their portals, transactions and trades",
-        "pockets.write": "Open, change and close Pockets and portals",
-        "transfers.read": "See transfers, transfer requests and counterparties",
-        "transfers.write": "Request transfers and change counterparties",
-        "customer.read": "See the company's details",
-        "customer.write": "Change the company's details",
-        "team.read": "See the team and what its members did",
-        "team.write": "Invite, change and remove members of the team",
-        "onboarding.read": "See business applications and documents",
-        "onboarding.write": "Fill in and send business applications and documents",
-        "agreements.read": "See agreements",
-        "subscriptions.read": "See events and webhook subscriptions",
-        "subscriptions.write": "Change webhook subscriptions",
-        "approval_rules.read": "See the rules by which transfers are approved",
-        "approval_rules.write": "Change the rules by which transfers are approved",
-        "authorization_requests.read": "See requests to confirm sensitive changes",
-        "authorization_requests.write": "Confirm or refuse sensitive changes",
-        "notifications.read": "See notifications and who gets them",
-        "notifications.write": "Mark notifications and change who gets them",
-        "reports.read": "See and download reports",
-        "reports.write": "Order reports",
-    }
-)
+SCOPES: Mapping[str, str] = {
+    "openid": "Know who you are",
+    "profile": "See your name and your memberships",
+    "email": "See your email address",
+    "phone": "See your phone number",
+    "pockets.read": "See Pockets, what they are worth, their portals, transactions and trades",
+    "pockets.write": "Open, change and close Pockets and portals",
+    "transfers.read": "See transfers, transfer requests and counterparties",
+    "transfers.write": "Request transfers and change counterparties",
+    "customer.read": "See the company's details",
+    "customer.write": "Change the company's details",
+    "team.read": "See the team and what its members did",
+    "team.write": "Invite, change and remove members of the team",
+    "onboarding.read": "See business applications and documents",
+    "onboarding.write": "Fill in and send business applications and documents",
+    "agreements.read": "See agreements",
+    "subscriptions.read": "See events and webhook subscriptions",
+    "subscriptions.write": "Change webhook subscriptions",
+    "approval_rules.read": "See the rules by which transfers are approved",
+    "approval_rules.write": "Change the rules by which transfers are approved",
+    "authorization_requests.read": "See requests to confirm sensitive changes",
+    "authorization_requests.write": "Confirm or refuse sensitive changes",
+    "notifications.read": "See notifications and who gets them",
+    "notifications.write": "Mark notifications and change who gets them",
+    "reports.read": "See and download reports",
+    "reports.write": "Order reports",
+}
 """Scope -> what it grants, in the order of `service.md`'s table, the later ones at the end."""
 
 _GROUPS = ("Move money", "Change", "See", "About you")

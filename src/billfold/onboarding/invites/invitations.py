@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -31,13 +30,11 @@ from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.platform.text import is_name, plain_text
 
-_PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
-    {
-        InvitationType.COLLABORATOR: ("Fill in the application of", "fill in"),
-        InvitationType.AUTHORIZED_PERSON: ("Review and submit the application of", "review and submit"),
-        InvitationType.RELATED_PARTY: ("Your details for the application of", "give your own details for"),
-    }
-)
+_PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = {
+    InvitationType.COLLABORATOR: ("Fill in the application of", "fill in"),
+    InvitationType.AUTHORIZED_PERSON: ("Review and submit the application of", "review and submit"),
+    InvitationType.RELATED_PARTY: ("Your details for the application of", "give your own details for"),
+}
 """The beginning of the e-mail's subject, and its request."""
 
 

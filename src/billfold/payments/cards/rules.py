@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import date
-from types import MappingProxyType
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -67,14 +66,12 @@ def book_settlement(books: Books, cmd: BookCardSettlement, ctx: Context) -> Outc
 
 
 _Found = TypeVar("_Found", CardRow, CardOrderRow)
-_EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = MappingProxyType(
-    {
-        CardStatus.ONLINE: kinds.CARD_OPEN,
-        CardStatus.OFFLINE: kinds.CARD_LOCKED,
-        CardStatus.FROZEN: kinds.CARD_FROZEN,
-        CardStatus.CLOSED: kinds.CARD_CLOSED,
-    }
-)
+_EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = {
+    CardStatus.ONLINE: kinds.CARD_OPEN,
+    CardStatus.OFFLINE: kinds.CARD_LOCKED,
+    CardStatus.FROZEN: kinds.CARD_FROZEN,
+    CardStatus.CLOSED: kinds.CARD_CLOSED,
+}
 
 
 @decides(CreateVirtualCard)

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -38,20 +37,18 @@ CALLER: Final = "custodian"
 _REDEMPTION_KINDS = frozenset({"CORP", "REDM"})
 _TX_ID = re.compile(r"([0-9a-f]{32})([0-9]{3})", re.ASCII)
 _S = InstructionStatus
-_STATUSES: Final[Mapping[type[Message], Mapping[str, InstructionStatus]]] = MappingProxyType(
-    {
-        StatusAdvice: {
-            "rejected": _S.REJECTED,
-            "cancelled": _S.CANCELLED,
-            "failing": _S.FAILING,
-            "pending": _S.PENDING,
-            "unmatched": _S.PENDING,
-            "in_repair": _S.PENDING,
-            "matched": _S.MATCHED,
-        },
-        CancellationStatus: {"cancelled": _S.CANCELLED, "denied": _S.PENDING, "rejected": _S.PENDING},
-    }
-)
+_STATUSES: Final[Mapping[type[Message], Mapping[str, InstructionStatus]]] = {
+    StatusAdvice: {
+        "rejected": _S.REJECTED,
+        "cancelled": _S.CANCELLED,
+        "failing": _S.FAILING,
+        "pending": _S.PENDING,
+        "unmatched": _S.PENDING,
+        "in_repair": _S.PENDING,
+        "matched": _S.MATCHED,
+    },
+    CancellationStatus: {"cancelled": _S.CANCELLED, "denied": _S.PENDING, "rejected": _S.PENDING},
+}
 """What the custodian says -> the state; the first that is there decides."""
 
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from hashlib import blake2b
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -194,77 +193,75 @@ class Layout(NamedTuple):
     rows: _Rows
 
 
-LAYOUTS: Final[Mapping[type[msgspec.Struct], Layout]] = MappingProxyType(
-    {
-        Instruction: Layout(
-            "SctiesSttlmTxInstr",
-            _rows(
-                ("TxId", "tx_id", TEXT),
-                ("SttlmTpAndAddtlParams/SctiesMvmntTp", "movement", TEXT),
-                ("SttlmTpAndAddtlParams/Pmt", "payment", TEXT),
-                ("TradDtls/TradId", "trade_id", TEXT),
-                ("TradDtls/TradDt/Dt/Dt", "traded_on", DAY),
-                ("TradDtls/SttlmDt/Dt/Dt", "settles_on", DAY),
-                ("FinInstrmId/OthrId/Id", "cusip", TEXT),
-                ("FinInstrmId/OthrId/Tp/Cd", None, constant("CUSP")),
-                ("QtyAndAcctDtls/SttlmQty/Qty/FaceAmt", "units", _UNITS),
-                ("QtyAndAcctDtls/SfkpgAcct/Id", "account", TEXT),
-                ("SttlmParams/SctiesTxTp/Cd", "kind", TEXT),
-                ("DlvrgSttlmPties", "delivering", _PARTY),
-                ("RcvgSttlmPties", "receiving", _PARTY),
-                ("SttlmAmt/Amt", "money", MONEY),
-                ("SttlmAmt/CdtDbtInd", "credit_or_debit", TEXT),
-            ),
+LAYOUTS: Final[Mapping[type[msgspec.Struct], Layout]] = {
+    Instruction: Layout(
+        "SctiesSttlmTxInstr",
+        _rows(
+            ("TxId", "tx_id", TEXT),
+            ("SttlmTpAndAddtlParams/SctiesMvmntTp", "movement", TEXT),
+            ("SttlmTpAndAddtlParams/Pmt", "payment", TEXT),
+            ("TradDtls/TradId", "trade_id", TEXT),
+            ("TradDtls/TradDt/Dt/Dt", "traded_on", DAY),
+            ("TradDtls/SttlmDt/Dt/Dt", "settles_on", DAY),
+            ("FinInstrmId/OthrId/Id", "cusip", TEXT),
+            ("FinInstrmId/OthrId/Tp/Cd", None, constant("CUSP")),
+            ("QtyAndAcctDtls/SttlmQty/Qty/FaceAmt", "units", _UNITS),
+            ("QtyAndAcctDtls/SfkpgAcct/Id", "account", TEXT),
+            ("SttlmParams/SctiesTxTp/Cd", "kind", TEXT),
+            ("DlvrgSttlmPties", "delivering", _PARTY),
+            ("RcvgSttlmPties", "receiving", _PARTY),
+            ("SttlmAmt/Amt", "money", MONEY),
+            ("SttlmAmt/CdtDbtInd", "credit_or_debit", TEXT),
         ),
-        CancellationRequest: Layout(
-            "SctiesTxCxlReq",
-            _rows(*((f"{_OURS}/{path}", name, TEXT) for path, name in _TRANSACTION), ("SfkpgAcct/Id", "account", TEXT)),
+    ),
+    CancellationRequest: Layout(
+        "SctiesTxCxlReq",
+        _rows(*((f"{_OURS}/{path}", name, TEXT) for path, name in _TRANSACTION), ("SfkpgAcct/Id", "account", TEXT)),
+    ),
+    StatusAdvice: Layout(
+        "SctiesSttlmTxStsAdvc",
+        _rows(
+            ("TxId/AcctOwnrTxId", "tx_id", TEXT),
+            ("PrcgSts/Rjctd", "rejected", _STATUS),
+            ("PrcgSts/Rpr", "in_repair", _STATUS),
+            ("PrcgSts/Canc", "cancelled", _STATUS),
+            ("MtchgSts/Mtchd", "matched", _STATUS),
+            ("MtchgSts/Umtchd", "unmatched", _STATUS),
+            ("SttlmSts/Pdg", "pending", _STATUS),
+            ("SttlmSts/Flng", "failing", _STATUS),
+            ("TxDtls/SfkpgAcct/Id", "account", TEXT),
         ),
-        StatusAdvice: Layout(
-            "SctiesSttlmTxStsAdvc",
-            _rows(
-                ("TxId/AcctOwnrTxId", "tx_id", TEXT),
-                ("PrcgSts/Rjctd", "rejected", _STATUS),
-                ("PrcgSts/Rpr", "in_repair", _STATUS),
-                ("PrcgSts/Canc", "cancelled", _STATUS),
-                ("MtchgSts/Mtchd", "matched", _STATUS),
-                ("MtchgSts/Umtchd", "unmatched", _STATUS),
-                ("SttlmSts/Pdg", "pending", _STATUS),
-                ("SttlmSts/Flng", "failing", _STATUS),
-                ("TxDtls/SfkpgAcct/Id", "account", TEXT),
-            ),
+    ),
+    Confirmation: Layout(
+        "SctiesSttlmTxConf",
+        _rows(
+            ("TxIdDtls/AcctOwnrTxId", "tx_id", TEXT),
+            ("TxIdDtls/AcctSvcrTxId", "custodian_id", TEXT),
+            ("TxIdDtls/SctiesMvmntTp", "movement", TEXT),
+            ("TxIdDtls/Pmt", "payment", TEXT),
+            ("AddtlParams/PreConf", "pre_confirmation", TEXT),
+            ("TradDtls/FctvSttlmDt/Dt/Dt", "settled_on", DAY),
+            ("TradDtls/FctvSttlmDt/Dt/DtTm", "settled_at", INSTANT),
+            ("FinInstrmId/ISIN", "isin", TEXT),
+            ("FinInstrmId/OthrId/Id", "cusip", TEXT),
+            ("QtyAndAcctDtls/SttldQty/Qty/FaceAmt", "units", _UNITS),
+            ("QtyAndAcctDtls/SfkpgAcct/Id", "account", TEXT),
+            ("SttlmParams/SctiesTxTp/Cd", "kind", TEXT),
+            ("SttldAmt/Amt", "money", MONEY),
+            ("SttldAmt/CdtDbtInd", "credit_or_debit", TEXT),
         ),
-        Confirmation: Layout(
-            "SctiesSttlmTxConf",
-            _rows(
-                ("TxIdDtls/AcctOwnrTxId", "tx_id", TEXT),
-                ("TxIdDtls/AcctSvcrTxId", "custodian_id", TEXT),
-                ("TxIdDtls/SctiesMvmntTp", "movement", TEXT),
-                ("TxIdDtls/Pmt", "payment", TEXT),
-                ("AddtlParams/PreConf", "pre_confirmation", TEXT),
-                ("TradDtls/FctvSttlmDt/Dt/Dt", "settled_on", DAY),
-                ("TradDtls/FctvSttlmDt/Dt/DtTm", "settled_at", INSTANT),
-                ("FinInstrmId/ISIN", "isin", TEXT),
-                ("FinInstrmId/OthrId/Id", "cusip", TEXT),
-                ("QtyAndAcctDtls/SttldQty/Qty/FaceAmt", "units", _UNITS),
-                ("QtyAndAcctDtls/SfkpgAcct/Id", "account", TEXT),
-                ("SttlmParams/SctiesTxTp/Cd", "kind", TEXT),
-                ("SttldAmt/Amt", "money", MONEY),
-                ("SttldAmt/CdtDbtInd", "credit_or_debit", TEXT),
-            ),
+    ),
+    CancellationStatus: Layout(
+        "SctiesTxCxlReqStsAdvc",
+        _rows(
+            *((f"TxId/{_OURS}/{path}", name, TEXT) for path, name in _TRANSACTION),
+            ("PrcgSts/Rjctd", "rejected", _STATUS),
+            ("PrcgSts/Dnd", "denied", _STATUS),
+            ("PrcgSts/Canc", "cancelled", _STATUS),
+            ("TxDtls/SfkpgAcct/Id", "account", TEXT),
         ),
-        CancellationStatus: Layout(
-            "SctiesTxCxlReqStsAdvc",
-            _rows(
-                *((f"TxId/{_OURS}/{path}", name, TEXT) for path, name in _TRANSACTION),
-                ("PrcgSts/Rjctd", "rejected", _STATUS),
-                ("PrcgSts/Dnd", "denied", _STATUS),
-                ("PrcgSts/Canc", "cancelled", _STATUS),
-                ("TxDtls/SfkpgAcct/Id", "account", TEXT),
-            ),
-        ),
-    }
-)
+    ),
+}
 _KINDS = {str(kind.__struct_config__.tag)[:12]: kind for kind in LAYOUTS}  # without the version: "sese.025.001"
 
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, time, timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from billfold.platform.settings import kinds, validation
@@ -363,7 +362,7 @@ class Settings(ReconciliationSettings):
 @cache
 def declared_settings() -> Mapping[str, Setting]:
     """Return the declarations of all settings, in order."""
-    return MappingProxyType({each.name: each.metadata["setting"] for each in fields(Settings)})
+    return {each.name: each.metadata["setting"] for each in fields(Settings)}
 
 
 def read_settings(raw: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -146,7 +145,7 @@ class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
     security: Security | None = None
     units: int | None = None
     external_id: str | None = None
-    metadata: Mapping[str, str] = MappingProxyType({})
+    metadata: Mapping[str, str] = {}
 
     @property
     def note(self) -> str | None:

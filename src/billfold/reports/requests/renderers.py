@@ -11,7 +11,6 @@ from contextlib import suppress
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import partial
-from types import MappingProxyType
 from typing import IO, Final
 
 from billfold.bills.rules.strategies import STRATEGIES
@@ -80,17 +79,15 @@ def _rows(bank: Bank, day: date, cusips: list[str], recorded: dict[str, Prices])
         yield (day, cusip, bill.isin, bill.maturity, *map(types.per_hundred, prices), rate)
 
 
-WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
-    {
-        "CAMT053": write_camt053,
-        "CAMT052": write_camt052,
-        "CAMT054": write_camt054,
-        "BAI2": bai2.write_bai2,
-        "OFX": ofx.write_ofx,
-        "MT940": mt940.write_mt940,
-        "XLSX": xlsx.write_xlsx,
-    }
-)
+WRITERS: Final[Mapping[str, Writer]] = {
+    "CAMT053": write_camt053,
+    "CAMT052": write_camt052,
+    "CAMT054": write_camt054,
+    "BAI2": bai2.write_bai2,
+    "OFX": ofx.write_ofx,
+    "MT940": mt940.write_mt940,
+    "XLSX": xlsx.write_xlsx,
+}
 
 
 async def read_file(bank: Bank, wanted: Iterable[StatementRange]) -> StatementFile:
@@ -157,17 +154,15 @@ _BOOKS: Final = {
     "XERO_CSV": bookkeeping.in_books(bookkeeping.write_xero, bookkeeping.XERO_HEADING),
 }
 _STATEMENTS: Final = (types.ReportType.BANK_STATEMENT_REPORT, types.ReportType.BROKERAGE_STATEMENT_REPORT)
-RENDERERS: Final[Mapping[tuple[types.ReportType, types.ReportFormat], types.Renderer]] = MappingProxyType(
-    {
-        **{(kind, types.ReportFormat(name)): in_format(WRITERS[name]) for kind in _STATEMENTS for name in WRITERS},
-        (types.ReportType.TRADE_REPORT, types.ReportFormat.TMS_CSV): write_trades,
-        (types.ReportType.TRADE_REPORT, types.ReportFormat.CSV): write_trades,
-        **{(types.ReportType.TRADE_REPORT, types.ReportFormat(name)): each for name, each in _BOOKS.items()},
-        (types.ReportType.SECURITY_PRICE_REPORT, types.ReportFormat.TMS_CSV): write_prices,
-        (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.PDF): write_positions_pdf,
-        (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.CSV): write_positions_csv,
-    }
-)
+RENDERERS: Final[Mapping[tuple[types.ReportType, types.ReportFormat], types.Renderer]] = {
+    **{(kind, types.ReportFormat(name)): in_format(WRITERS[name]) for kind in _STATEMENTS for name in WRITERS},
+    (types.ReportType.TRADE_REPORT, types.ReportFormat.TMS_CSV): write_trades,
+    (types.ReportType.TRADE_REPORT, types.ReportFormat.CSV): write_trades,
+    **{(types.ReportType.TRADE_REPORT, types.ReportFormat(name)): each for name, each in _BOOKS.items()},
+    (types.ReportType.SECURITY_PRICE_REPORT, types.ReportFormat.TMS_CSV): write_prices,
+    (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.PDF): write_positions_pdf,
+    (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.CSV): write_positions_csv,
+}
 
 
 def formats_of(type_: types.ReportType, parameters: types.ReportParameters) -> list[types.ReportFormat]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Annotated, Final, Literal, TypeAlias
 from uuid import UUID
 
@@ -208,24 +207,20 @@ def _shown_parameters(row: types.ReportRequest) -> PartnerReportParameters:
 
 _BODY: Final = ("body", "parameters")
 _RANGE: Final = frozenset({"date_from", "date_to"})
-REQUIRED: Final[Mapping[types.ReportType, frozenset[str]]] = MappingProxyType(
-    {
-        types.ReportType.BANK_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
-        types.ReportType.BROKERAGE_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
-        types.ReportType.TRADE_REPORT: _RANGE,
-        types.ReportType.SECURITY_PRICE_REPORT: _RANGE,
-        types.ReportType.POSITION_SUMMARY_REPORT: frozenset({"date"}),
-    }
-)
-OPTIONAL: Final[Mapping[types.ReportType, frozenset[str]]] = MappingProxyType(
-    {
-        types.ReportType.BANK_STATEMENT_REPORT: frozenset({"after_report_id"}),
-        types.ReportType.BROKERAGE_STATEMENT_REPORT: frozenset(),
-        types.ReportType.TRADE_REPORT: frozenset({"date_type", "pocket_ids"}),
-        types.ReportType.SECURITY_PRICE_REPORT: frozenset({"cusips"}),
-        types.ReportType.POSITION_SUMMARY_REPORT: frozenset({"pocket_ids"}),
-    }
-)
+REQUIRED: Final[Mapping[types.ReportType, frozenset[str]]] = {
+    types.ReportType.BANK_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
+    types.ReportType.BROKERAGE_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
+    types.ReportType.TRADE_REPORT: _RANGE,
+    types.ReportType.SECURITY_PRICE_REPORT: _RANGE,
+    types.ReportType.POSITION_SUMMARY_REPORT: frozenset({"date"}),
+}
+OPTIONAL: Final[Mapping[types.ReportType, frozenset[str]]] = {
+    types.ReportType.BANK_STATEMENT_REPORT: frozenset({"after_report_id"}),
+    types.ReportType.BROKERAGE_STATEMENT_REPORT: frozenset(),
+    types.ReportType.TRADE_REPORT: frozenset({"date_type", "pocket_ids"}),
+    types.ReportType.SECURITY_PRICE_REPORT: frozenset({"cusips"}),
+    types.ReportType.POSITION_SUMMARY_REPORT: frozenset({"pocket_ids"}),
+}
 _DAYS: Final = ("date", "date_from", "date_to")
 
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from types import MappingProxyType
 from typing import IO, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -93,24 +92,22 @@ class FormatFacts(NamedTuple):
     media_type: str
 
 
-FORMATS: Final[Mapping[ReportFormat, FormatFacts]] = MappingProxyType(
-    {
-        ReportFormat.CAMT053: FormatFacts("camt053.xml", "application/xml"),
-        ReportFormat.CAMT052: FormatFacts("camt052.xml", "application/xml"),
-        ReportFormat.CAMT054: FormatFacts("camt054.xml", "application/xml"),
-        ReportFormat.BAI2: FormatFacts("bai", "text/plain; charset=us-ascii"),
-        ReportFormat.OFX: FormatFacts("ofx", "application/x-ofx"),
-        ReportFormat.MT940: FormatFacts("sta", "text/plain; charset=us-ascii"),
-        ReportFormat.XLSX: FormatFacts("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
-        ReportFormat.TMS_CSV: FormatFacts("tms.csv", "text/csv; charset=utf-8"),
-        ReportFormat.CSV: FormatFacts("csv", "text/csv; charset=utf-8"),
-        ReportFormat.PDF: FormatFacts("pdf", "application/pdf"),
-        ReportFormat.BEANCOUNT: FormatFacts("beancount", "text/plain; charset=utf-8"),
-        ReportFormat.LEDGER: FormatFacts("ledger", "text/plain; charset=utf-8"),
-        ReportFormat.QUICKBOOKS_CSV: FormatFacts("quickbooks.csv", "text/csv; charset=utf-8"),
-        ReportFormat.XERO_CSV: FormatFacts("xero.csv", "text/csv; charset=utf-8"),
-    }
-)
+FORMATS: Final[Mapping[ReportFormat, FormatFacts]] = {
+    ReportFormat.CAMT053: FormatFacts("camt053.xml", "application/xml"),
+    ReportFormat.CAMT052: FormatFacts("camt052.xml", "application/xml"),
+    ReportFormat.CAMT054: FormatFacts("camt054.xml", "application/xml"),
+    ReportFormat.BAI2: FormatFacts("bai", "text/plain; charset=us-ascii"),
+    ReportFormat.OFX: FormatFacts("ofx", "application/x-ofx"),
+    ReportFormat.MT940: FormatFacts("sta", "text/plain; charset=us-ascii"),
+    ReportFormat.XLSX: FormatFacts("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ReportFormat.TMS_CSV: FormatFacts("tms.csv", "text/csv; charset=utf-8"),
+    ReportFormat.CSV: FormatFacts("csv", "text/csv; charset=utf-8"),
+    ReportFormat.PDF: FormatFacts("pdf", "application/pdf"),
+    ReportFormat.BEANCOUNT: FormatFacts("beancount", "text/plain; charset=utf-8"),
+    ReportFormat.LEDGER: FormatFacts("ledger", "text/plain; charset=utf-8"),
+    ReportFormat.QUICKBOOKS_CSV: FormatFacts("quickbooks.csv", "text/csv; charset=utf-8"),
+    ReportFormat.XERO_CSV: FormatFacts("xero.csv", "text/csv; charset=utf-8"),
+}
 
 
 class ReportParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

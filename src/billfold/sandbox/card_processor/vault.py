@@ -9,7 +9,6 @@ from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -202,15 +201,13 @@ def _issue_card(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
     return {"last_four": card.pan[-4:], "expires_on": card.expires_on}
 
 
-_METHODS: Final[Mapping[str, Callable[[CardVault, VaultRequest], Any]]] = MappingProxyType(
-    {
-        "issue": _issue_card,
-        "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value, request.padding),
-        "pin_key": lambda vault, _: vault.pin_key(),
-        "set_status": lambda vault, request: vault.set_status(request.card_id, request.value),
-        "set_pin": lambda vault, request: vault.set_pin(request.card_id, request.value),
-    }
-)
+_METHODS: Final[Mapping[str, Callable[[CardVault, VaultRequest], Any]]] = {
+    "issue": _issue_card,
+    "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value, request.padding),
+    "pin_key": lambda vault, _: vault.pin_key(),
+    "set_status": lambda vault, request: vault.set_status(request.card_id, request.value),
+    "set_pin": lambda vault, request: vault.set_pin(request.card_id, request.value),
+}
 
 
 if __name__ == "__main__":

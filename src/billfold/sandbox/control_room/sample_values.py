@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -26,13 +25,11 @@ from billfold_client.errors import ApiError
 
 log = logger(__name__)
 
-_LISTED_ELSEWHERE: Mapping[str, str] = MappingProxyType(
-    {
-        "cusip": "/api/v2/customers/{customer_id}/trades/ /api/v2/trades/",
-        "member_id": "/api/v1/team/",
-        "trade_id": "/api/v2/trades/",
-    }
-)
+_LISTED_ELSEWHERE: Mapping[str, str] = {
+    "cusip": "/api/v2/customers/{customer_id}/trades/ /api/v2/trades/",
+    "member_id": "/api/v1/team/",
+    "trade_id": "/api/v2/trades/",
+}
 """Paths that list ids which are not listed at the path before them."""
 _POCKETS = frozenset({"account_id", "pocket_id"})
 _UUID = re.compile(r"[0-9a-f-]{36}")

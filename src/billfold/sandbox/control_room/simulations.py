@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -226,20 +225,18 @@ _SHOWN = 20
 _SAYS = ("name", "pocket_name", "counterparty_name", "direction", "type", "last_four", "status")
 
 
-IDS: Mapping[str, tuple[Operation, str]] = MappingProxyType(
-    {
-        "account_id": (list_pockets, "id"),
-        "application_id": (list_business_applications, "id"),
-        "card_id": (list_customer_cards, "card_id"),
-        "card_order_id": (list_customer_card_orders, "card_order_id"),
-        "counterparty_id": (list_counterparties, "id"),
-        "customer_id": (list_customers, "id"),
-        "pocket_id": (list_pockets, "id"),
-        "portal_id": (list_customer_portals, "id"),
-        "transfer_id": (list_customer_ach_originations, "id"),
-        "wire_id": (list_wires, "id"),
-    }
-)
+IDS: Mapping[str, tuple[Operation, str]] = {
+    "account_id": (list_pockets, "id"),
+    "application_id": (list_business_applications, "id"),
+    "card_id": (list_customer_cards, "card_id"),
+    "card_order_id": (list_customer_card_orders, "card_order_id"),
+    "counterparty_id": (list_counterparties, "id"),
+    "customer_id": (list_customers, "id"),
+    "pocket_id": (list_pockets, "id"),
+    "portal_id": (list_customer_portals, "id"),
+    "transfer_id": (list_customer_ach_originations, "id"),
+    "wire_id": (list_wires, "id"),
+}
 """The operations that list ids, and the field of the id."""
 _OF_EACH_CUSTOMER = ("card_id", "card_order_id", "counterparty_id", "portal_id", "transfer_id")
 """Objects that are listed for one customer at a time."""

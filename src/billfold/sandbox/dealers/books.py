@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from billfold.trading.fix.codec import Message
 from billfold.trading.fix.session import SESSION_TYPES, SentMessage
 
-DEALERS: Final[Mapping[str, int]] = MappingProxyType({"harbor": 1, "northgate": 2})
+DEALERS: Final[Mapping[str, int]] = {"harbor": 1, "northgate": 2}
 """The dealers, and the spread of each in hundredths of a percent of the price."""
 
 

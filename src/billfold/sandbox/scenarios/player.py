@@ -13,7 +13,6 @@ import time as clock
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from importlib import resources
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -85,9 +84,7 @@ _ALL_BAD_DAYS: Final = Scenario(
     "All bad days of the trading desk, one after the other.",
     [step for day in _BAD_DAYS for step in day.steps],
 )
-SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
-    {each.name: each for each in (*_READ, _ALL_BAD_DAYS, *_BAD_DAYS)}
-)
+SCENARIOS: Final[Mapping[str, Scenario]] = {each.name: each for each in (*_READ, _ALL_BAD_DAYS, *_BAD_DAYS)}
 
 
 class Sight(msgspec.Struct, frozen=True):

@@ -6,7 +6,6 @@ Units are bills to receive and money is cents to pay; both are negative for sale
 from datetime import date, datetime
 from enum import StrEnum
 from hashlib import sha256
-from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -145,12 +144,10 @@ class InstructionPayload(msgspec.Struct, frozen=True, kw_only=True):
 _INSTRUCTION = InstructionPayload(
     instruction_id=UUID(int=0), counterparty="dealer:x", cusip="912797PT8", units=100, money=99_000_00, settled_units=0
 )
-INSTRUCTION_EVENTS: Final = MappingProxyType(
-    {
-        each: EventKind(f"settlement.{each.lower()}", f"An instruction to the custodian became {each}.", _INSTRUCTION)
-        for each in InstructionStatus
-    }
-)
+INSTRUCTION_EVENTS: Final = {
+    each: EventKind(f"settlement.{each.lower()}", f"An instruction to the custodian became {each}.", _INSTRUCTION)
+    for each in InstructionStatus
+}
 DIFFERENCE_EVENT: Final = EventKind(
     "settlement.differs", "The custodian confirmed what was not instructed.", _INSTRUCTION
 )

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any
 
 from litestar import Response, get, post
@@ -106,9 +105,7 @@ async def _read(company: InCompany, request_id: str) -> tuple[Any, Any]:
     return request, await company.api.get(get_report, report_id=request.report_id)
 
 
-async def _page(
-    company: Company, kind: str, wrong: FormError = "", *, filters: Mapping[str, str] = MappingProxyType({})
-) -> PageResponse:
+async def _page(company: Company, kind: str, wrong: FormError = "", *, filters: Mapping[str, str] = {}) -> PageResponse:
     if kind not in _KINDS:
         raise NotFound("There is no such report.")
     listing = await read_listing(company, list_report_requests, filters, limit=_PAGE)

@@ -5,7 +5,6 @@ A filter that the operation refuses is shown again with its error, as in a form.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
@@ -34,6 +33,7 @@ TRANSACTION_FILTERS = {
 """The filters of transactions as pages name them, and as their operations do."""
 _CHOICES_MAX = 50
 Choices = Mapping[str, Mapping[str, Sequence[str]]]
+_ALL: Choices = {}
 NO_ROWS: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
 
 
@@ -81,7 +81,7 @@ class Listing(NamedTuple):
 
 
 async def read_listing(
-    team: ApiTeam, operation: Operation, names: Mapping[str, str], limit: int, choices: Choices = MappingProxyType({})
+    team: ApiTeam, operation: Operation, names: Mapping[str, str], limit: int, choices: Choices = _ALL
 ) -> Listing:
     """Return the list of an operation with the filters of the query.
 
@@ -106,7 +106,7 @@ async def read_listing(
 
 
 def operation_filters(
-    filters: Mapping[str, str], names: Mapping[str, str], choices: Choices = MappingProxyType({})
+    filters: Mapping[str, str], names: Mapping[str, str], choices: Choices = _ALL
 ) -> dict[str, object]:
     """Return filters of the query in the form an operation takes. Raises InvalidInput."""
     return {

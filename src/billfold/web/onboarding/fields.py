@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from msgspec import inspect
@@ -42,7 +41,7 @@ class Field(NamedTuple):
     path: str
     label: str
     kind: Kind = Kind.TEXT
-    options: Mapping[str, str] = MappingProxyType({})
+    options: Mapping[str, str] = {}
     hint: str = ""
     autocomplete: str = "off"
     optional: bool = False
@@ -75,7 +74,7 @@ _KINDS: Final[Mapping[type[inspect.Type], Kind]] = {
 }
 NO_CATEGORY: Final = "NONE"
 """The checkbox for "none of these"."""
-_COUNTRIES: Final = MappingProxyType({each: each for each in ("US", *sorted(COUNTRIES - {"US"}))})
+_COUNTRIES: Final = {each: each for each in ("US", *sorted(COUNTRIES - {"US"}))}
 
 
 def _country(path: str, label: str, *, autocomplete: str = "off", optional: bool = False) -> Field:

@@ -1,7 +1,6 @@
 """Proposals under dual control: what one operator proposes, what it changes, and how another confirms it."""
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from uuid import UUID
 
 from litestar import get, post
@@ -32,19 +31,17 @@ from billfold.web.page_context import (
 )
 
 _PAGE = 50
-_CAUSES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "AmendExecution": ("Execution", "/bank/desk/executions/{about}"),
-        "AssignFromSuspense": ("Item in suspense", "/bank/suspense/{about}"),
-        "CloseBreak": ("Break", "/bank/breaks/{about}"),
-        "CloseRailFile": ("File", "/bank/rails/{about}"),
-        "DecideDispute": ("Dispute", "/bank/disputes/{about}"),
-        "HoldInSuspense": ("Break", "/bank/breaks/{about}"),
-        "ReleaseWire": ("Wire", "/bank/customers/{owner}/wire/{about}"),
-        "ReturnFromSuspense": ("Item in suspense", "/bank/suspense/{about}"),
-        "WriteOffFromSuspense": ("Item in suspense", "/bank/suspense/{about}"),
-    }
-)
+_CAUSES: Mapping[str, tuple[str, str]] = {
+    "AmendExecution": ("Execution", "/bank/desk/executions/{about}"),
+    "AssignFromSuspense": ("Item in suspense", "/bank/suspense/{about}"),
+    "CloseBreak": ("Break", "/bank/breaks/{about}"),
+    "CloseRailFile": ("File", "/bank/rails/{about}"),
+    "DecideDispute": ("Dispute", "/bank/disputes/{about}"),
+    "HoldInSuspense": ("Break", "/bank/breaks/{about}"),
+    "ReleaseWire": ("Wire", "/bank/customers/{owner}/wire/{about}"),
+    "ReturnFromSuspense": ("Item in suspense", "/bank/suspense/{about}"),
+    "WriteOffFromSuspense": ("Item in suspense", "/bank/suspense/{about}"),
+}
 """What the movements of these commands are about, and where it is shown."""
 
 

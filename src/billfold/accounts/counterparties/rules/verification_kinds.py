@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
@@ -17,45 +16,37 @@ WIRE_VERIFICATION_PERIOD: Final = timedelta(days=90)
 ACCOUNT_KEY: Final = "account_key"
 """In sealed details, the normalized account number, sealed: accounts are compared by it."""
 
-RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        "ACH": frozenset({"ach"}),
-        "ON_US": frozenset({"on_us"}),
-        "USDC": frozenset({"crypto_wallet_address"}),
-        "WIRE": frozenset({"wire", "international_wire"}),
-    }
-)
+RAILS: Final[Mapping[str, frozenset[str]]] = {
+    "ACH": frozenset({"ach"}),
+    "ON_US": frozenset({"on_us"}),
+    "USDC": frozenset({"crypto_wallet_address"}),
+    "WIRE": frozenset({"wire", "international_wire"}),
+}
 """Types of counterparty that each rail can reach."""
 
-_DESCRIPTIONS: Final = MappingProxyType(
-    {
-        "incoming_wire": "A wire from this account is awaited for 90 days.",
-        "linking_provider": "The account was linked at its own bank.",
-        "micro_deposits": "Two small deposits are sent to the account; their amounts prove it.",
-        "name_match": "The name is compared with that of the account's owner.",
-        "pre_verified": "The account is known to belong to the counterparty.",
-        "supporting_documents": "Documents that show whose account it is are reviewed.",
-        "unverified": "The owner of the account has not been verified.",
-    }
-)
-PROVIDER_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "PENDING_AUTOMATIC_VERIFICATION": "PENDING_REVIEW",
-        "PENDING_MANUAL_VERIFICATION": "PENDING_REVIEW",
-        "AUTOMATICALLY_VERIFIED": "APPROVED",
-        "MANUALLY_VERIFIED": "APPROVED",
-        "VERIFICATION_EXPIRED": "EXPIRED",
-        "VERIFICATION_FAILED": "REJECTED",
-    }
-)
+_DESCRIPTIONS: Final = {
+    "incoming_wire": "A wire from this account is awaited for 90 days.",
+    "linking_provider": "The account was linked at its own bank.",
+    "micro_deposits": "Two small deposits are sent to the account; their amounts prove it.",
+    "name_match": "The name is compared with that of the account's owner.",
+    "pre_verified": "The account is known to belong to the counterparty.",
+    "supporting_documents": "Documents that show whose account it is are reviewed.",
+    "unverified": "The owner of the account has not been verified.",
+}
+PROVIDER_STATUSES: Final[Mapping[str, str]] = {
+    "PENDING_AUTOMATIC_VERIFICATION": "PENDING_REVIEW",
+    "PENDING_MANUAL_VERIFICATION": "PENDING_REVIEW",
+    "AUTOMATICALLY_VERIFIED": "APPROVED",
+    "MANUALLY_VERIFIED": "APPROVED",
+    "VERIFICATION_EXPIRED": "EXPIRED",
+    "VERIFICATION_FAILED": "REJECTED",
+}
 """Statuses of the linking provider, as verification statuses."""
-_SANCTIONS_TEXTS: Final[Mapping[SanctionsStatus, str]] = MappingProxyType(
-    {
-        SanctionsStatus.PENDING: "The counterparty's name is being compared with sanctions lists.",
-        SanctionsStatus.OPEN: "The counterparty's name may be on a sanctions list; the bank is reviewing it.",
-        SanctionsStatus.CONFIRMED: "The counterparty is on a sanctions list.",
-    }
-)
+_SANCTIONS_TEXTS: Final[Mapping[SanctionsStatus, str]] = {
+    SanctionsStatus.PENDING: "The counterparty's name is being compared with sanctions lists.",
+    SanctionsStatus.OPEN: "The counterparty's name may be on a sanctions list; the bank is reviewing it.",
+    SanctionsStatus.CONFIRMED: "The counterparty is on a sanctions list.",
+}
 SANCTION_SCREEN_FAILED: Final = "SANCTION_SCREEN_FAILED"
 """The reason that ends a verification or a payment because of a sanctions list (contract 1.7)."""
 _REVIEWED_KINDS: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
@@ -64,13 +55,11 @@ OTHER_SENDER: Final = "A wire came from the account under another name. The bank
 _HEAD_OFFICE = "X" * 3
 NAME_CHECKS_MAX: Final = 20
 """Maximum number of mismatched names per day, because trial and error reveals the account's owner."""
-_CHECK_RESULTS: Final = MappingProxyType(
-    {
-        NameMatch.MATCH: ("APPROVED", "The name is that of the account's owner."),
-        NameMatch.CLOSE_MATCH: ("APPROVED", "The name is close to that of the account's owner. Compare them."),
-        NameMatch.NO_MATCH: ("REJECTED", "The name is not that of the account's owner. Ask them how it is registered."),
-    }
-)
+_CHECK_RESULTS: Final = {
+    NameMatch.MATCH: ("APPROVED", "The name is that of the account's owner."),
+    NameMatch.CLOSE_MATCH: ("APPROVED", "The name is close to that of the account's owner. Compare them."),
+    NameMatch.NO_MATCH: ("REJECTED", "The name is not that of the account's owner. Ask them how it is registered."),
+}
 
 
 class Account(NamedTuple):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any, Final
 
 import msgspec
@@ -31,16 +31,14 @@ _STRATEGY_FIELDS: Final = (
     "pocket_configuration_id",
 )
 _SSN: Final = r"(?!000|666|9)\d{3}-?(?!00)\d{2}-?(?!0000)\d{4}"
-_NUMBER_FORMS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "EIN": (r"\d{2}-?\d{7}", "nine digits that are given out, like 12-3456789"),
-        "SSN": (_SSN, "nine digits that are given out, like 123-45-6789"),
-        "TIN": (r"\d{2}-?\d{7}|\d{3}-?\d{2}-?\d{4}", "nine digits that are given out, like 12-3456789"),
-        "PASSPORT": (r"[A-Za-z0-9]{5,20}", "5 to 20 letters and digits"),
-    }
-)
+_NUMBER_FORMS: Final[Mapping[str, tuple[str, str]]] = {
+    "EIN": (r"\d{2}-?\d{7}", "nine digits that are given out, like 12-3456789"),
+    "SSN": (_SSN, "nine digits that are given out, like 123-45-6789"),
+    "TIN": (r"\d{2}-?\d{7}|\d{3}-?\d{2}-?\d{4}", "nine digits that are given out, like 12-3456789"),
+    "PASSPORT": (r"[A-Za-z0-9]{5,20}", "5 to 20 letters and digits"),
+}
 # The first digits of an EIN are those of an IRS office.
-_GIVEN_OUT: Final[Mapping[str, Sequence[ModuleType]]] = MappingProxyType({"EIN": (ein,), "TIN": (ein, ssn, itin)})
+_GIVEN_OUT: Final[Mapping[str, Sequence[ModuleType]]] = {"EIN": (ein,), "TIN": (ein, ssn, itin)}
 _OTHER_NUMBER: Final = (
     r"[A-Za-z0-9][A-Za-z0-9 ./-]{1,49}",
     "2 to 50 letters, digits, spaces, dots, slashes or hyphens",

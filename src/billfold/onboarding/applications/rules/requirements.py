@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -40,15 +39,13 @@ _REQUIRED_OF_RISK: Final = (
     "first_month_deposit",
 )
 _REQUIRED_OF_PARTY: Final = ("name", "date_of_birth", "address", "identification_number", "roles")
-_BY_ENTITY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "CORPORATE": ("ARTICLES_OF_INCORPORATION", "BYLAWS"),
-        "LLC": ("ARTICLES_OF_ORGANIZATION", "OPERATING_AGREEMENT"),
-        "PARTNERSHIP": ("PARTNERSHIP_AGREEMENT",),
-        "INCORPORATED_ASSOCIATION": ("ARTICLES_OF_ASSOCIATION",),
-        "UNINCORPORATED_ASSOCIATION": ("ARTICLES_OF_ASSOCIATION",),
-    }
-)
+_BY_ENTITY: Final[Mapping[str, tuple[str, ...]]] = {
+    "CORPORATE": ("ARTICLES_OF_INCORPORATION", "BYLAWS"),
+    "LLC": ("ARTICLES_OF_ORGANIZATION", "OPERATING_AGREEMENT"),
+    "PARTNERSHIP": ("PARTNERSHIP_AGREEMENT",),
+    "INCORPORATED_ASSOCIATION": ("ARTICLES_OF_ASSOCIATION",),
+    "UNINCORPORATED_ASSOCIATION": ("ARTICLES_OF_ASSOCIATION",),
+}
 _CRYPTOCURRENCY: Final = (
     "LEGAL_ANALYSIS_OF_BUSINESS_MODEL",
     "COINS_AND_TOKENS_LISTED_AND_OFFERED",

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -27,14 +26,12 @@ class ReportApplication(Command, frozen=True, kw_only=True):
     status: ApplicationStatus
 
 
-EVENTS: Final[Mapping[ApplicationStatus, EventKind[ApplicationPayload]]] = MappingProxyType(
-    {
-        ApplicationStatus.APPROVED: kinds.APPLICATION_APPROVED,
-        ApplicationStatus.REJECTED: kinds.APPLICATION_REJECTED,
-        ApplicationStatus.MANUAL_REVIEW: kinds.APPLICATION_MANUAL_REVIEW,
-        ApplicationStatus.DOCUMENTS_NEEDED: kinds.APPLICATION_DOCUMENTS_NEEDED,
-    }
-)
+EVENTS: Final[Mapping[ApplicationStatus, EventKind[ApplicationPayload]]] = {
+    ApplicationStatus.APPROVED: kinds.APPLICATION_APPROVED,
+    ApplicationStatus.REJECTED: kinds.APPLICATION_REJECTED,
+    ApplicationStatus.MANUAL_REVIEW: kinds.APPLICATION_MANUAL_REVIEW,
+    ApplicationStatus.DOCUMENTS_NEEDED: kinds.APPLICATION_DOCUMENTS_NEEDED,
+}
 
 
 @decides(ReportApplication)
@@ -55,15 +52,13 @@ ENDED: Final = frozenset({ApplicationStatus.APPROVED, ApplicationStatus.REJECTED
 OUTDATED_AGREEMENT: Final = "AGREEMENT_VERSION_OUTDATED"
 INCOMPLETE: Final = "APPLICATION_INCOMPLETE"
 INTERNATIONAL_ID: Final = "INTERNATIONAL_IDENTIFICATION"
-RESULTS: Final[Mapping[CheckStatus, ApplicationStatus]] = MappingProxyType(
-    {
-        CheckStatus.IN_PROGRESS: ApplicationStatus.PENDING,
-        CheckStatus.APPROVED: ApplicationStatus.APPROVED,
-        CheckStatus.REJECTED: ApplicationStatus.REJECTED,
-        CheckStatus.MANUAL_REVIEW: ApplicationStatus.MANUAL_REVIEW,
-        CheckStatus.DOCUMENTS_NEEDED: ApplicationStatus.DOCUMENTS_NEEDED,
-    }
-)
+RESULTS: Final[Mapping[CheckStatus, ApplicationStatus]] = {
+    CheckStatus.IN_PROGRESS: ApplicationStatus.PENDING,
+    CheckStatus.APPROVED: ApplicationStatus.APPROVED,
+    CheckStatus.REJECTED: ApplicationStatus.REJECTED,
+    CheckStatus.MANUAL_REVIEW: ApplicationStatus.MANUAL_REVIEW,
+    CheckStatus.DOCUMENTS_NEEDED: ApplicationStatus.DOCUMENTS_NEEDED,
+}
 
 
 def require_editable(row: ApplicationRow) -> None:

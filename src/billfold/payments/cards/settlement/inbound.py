@@ -6,7 +6,6 @@ Every command is safe to repeat: its key is the record's.
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -51,9 +50,12 @@ from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 
 OPERATOR: Final = "operator"
-_COMMANDS: Final[Mapping[type[RecordOfCard], type[CardRecord]]] = MappingProxyType(
-    {Presentment: ClearCard, Refund: RefundCard, Chargeback: ChargeBack, Representment: Represent}
-)
+_COMMANDS: Final[Mapping[type[RecordOfCard], type[CardRecord]]] = {
+    Presentment: ClearCard,
+    Refund: RefundCard,
+    Chargeback: ChargeBack,
+    Representment: Represent,
+}
 
 
 async def book_record(bank: Bank, record: RecordOfCard, holder: UUID, settles_on: date) -> Outcome:

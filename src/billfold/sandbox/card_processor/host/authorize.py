@@ -7,7 +7,6 @@ import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Final
 from uuid import UUID, uuid5
 from weakref import WeakValueDictionary
@@ -158,21 +157,19 @@ REPLY_SECONDS: Final = 2.0
 """Time for which the network waits for a reply."""
 _OWN_SECONDS: Final = 0.1
 """Time that the host reserves for storing and writing the reply. The bank has to answer before."""
-_REASONS: Final[Mapping[DeclineReason | None, Outcome]] = MappingProxyType(
-    {
-        **dict.fromkeys((DeclineReason.CARD_CLOSED, DeclineReason.CARD_FROZEN), Outcome.RESTRICTED_CARD),
-        **dict.fromkeys((DeclineReason.CARD_NOT_ACTIVATED, DeclineReason.CARD_OFFLINE), Outcome.RESTRICTED_CARD),
-        **dict.fromkeys((DeclineReason.CARD_LIMIT, DeclineReason.CATEGORY_LIMIT), Outcome.EXCEEDS_AMOUNT_LIMIT),
-        DeclineReason.CARD_EXPIRED: Outcome.EXPIRED_CARD,
-        DeclineReason.CARD_NOT_FOUND: Outcome.INVALID_CARD_NUMBER,
-        DeclineReason.CATEGORY_BLOCKED: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
-        DeclineReason.DUPLICATE: Outcome.DUPLICATE_TRANSMISSION,
-        DeclineReason.INSUFFICIENT_FUNDS: Outcome.INSUFFICIENT_FUNDS,
-        DeclineReason.MAGSTRIPE_OFF: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
-        DeclineReason.NO_AUTHORIZATION: Outcome.ORIGINAL_NOT_FOUND,
-        DeclineReason.SUSPECTED_FRAUD: Outcome.SUSPECTED_FRAUD,
-    }
-)
+_REASONS: Final[Mapping[DeclineReason | None, Outcome]] = {
+    **dict.fromkeys((DeclineReason.CARD_CLOSED, DeclineReason.CARD_FROZEN), Outcome.RESTRICTED_CARD),
+    **dict.fromkeys((DeclineReason.CARD_NOT_ACTIVATED, DeclineReason.CARD_OFFLINE), Outcome.RESTRICTED_CARD),
+    **dict.fromkeys((DeclineReason.CARD_LIMIT, DeclineReason.CATEGORY_LIMIT), Outcome.EXCEEDS_AMOUNT_LIMIT),
+    DeclineReason.CARD_EXPIRED: Outcome.EXPIRED_CARD,
+    DeclineReason.CARD_NOT_FOUND: Outcome.INVALID_CARD_NUMBER,
+    DeclineReason.CATEGORY_BLOCKED: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
+    DeclineReason.DUPLICATE: Outcome.DUPLICATE_TRANSMISSION,
+    DeclineReason.INSUFFICIENT_FUNDS: Outcome.INSUFFICIENT_FUNDS,
+    DeclineReason.MAGSTRIPE_OFF: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
+    DeclineReason.NO_AUTHORIZATION: Outcome.ORIGINAL_NOT_FOUND,
+    DeclineReason.SUSPECTED_FRAUD: Outcome.SUSPECTED_FRAUD,
+}
 _PURCHASES: Final = frozenset({MessageType.AUTHORIZATION, MessageType.INCREMENT})
 _APPROVAL_CODES: Final = 1_000_000
 

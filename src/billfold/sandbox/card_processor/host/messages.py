@@ -11,7 +11,6 @@ import hmac
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import iso8583
@@ -153,7 +152,7 @@ def _layout(year: int, formats: str, *, is_binary: bool) -> Layout:
     spec |= {str(nth): _element("n0", year, is_binary=is_binary) for nth in range(2, 129)}
     spec |= {field: _element(each, year, is_binary=is_binary) for field, each in by_field.items()}
     numbers = frozenset(str(nth) for nth in range(2, 129) if by_field.get(str(nth), "n0")[0] == "n")
-    return Layout(year, is_binary, MappingProxyType(spec), numbers)
+    return Layout(year, is_binary, spec, numbers)
 
 
 def _element(written: str, year: int, *, is_binary: bool) -> Mapping[str, Any]:
@@ -182,13 +181,11 @@ def _element(written: str, year: int, *, is_binary: bool) -> Mapping[str, Any]:
     }
 
 
-_LAYOUTS: Final = MappingProxyType(
-    {
-        (nth, is_binary): _layout(year, _COMMON + formats, is_binary=is_binary)
-        for nth, (year, formats) in enumerate(((_1987, _ONLY_1987), (1993, _ONLY_1993)))
-        for is_binary in (False, True)
-    }
-)
+_LAYOUTS: Final = {
+    (nth, is_binary): _layout(year, _COMMON + formats, is_binary=is_binary)
+    for nth, (year, formats) in enumerate(((_1987, _ONLY_1987), (1993, _ONLY_1993)))
+    for is_binary in (False, True)
+}
 
 
 _BLOCK = 8

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 
@@ -54,18 +53,19 @@ class Outcome(Enum):
 USD: Final = "840"
 _PROMISED: Final = frozenset({"00", "10", "87", "000", "001", "002", "003"})
 _HALF_YEAR: Final = timedelta(days=182)
-_ENTRY_1987: Final[Mapping[str, EntryMode]] = MappingProxyType(
-    dict.fromkeys(("05", "95"), EntryMode.CHIP)
-    | dict.fromkeys(("07", "91"), EntryMode.CONTACTLESS)
-    | dict.fromkeys(("02", "80", "90"), EntryMode.MAGSTRIPE)
-    | {"10": EntryMode.RECURRING, "81": EntryMode.ECOMMERCE}
-)
-_ENTRY_1993: Final[Mapping[str, EntryMode]] = MappingProxyType(
-    dict.fromkeys("2B", EntryMode.MAGSTRIPE)
-    | dict.fromkeys("7AM", EntryMode.CONTACTLESS)
-    | dict.fromkeys("STUV", EntryMode.ECOMMERCE)
-    | {"5": EntryMode.CHIP}
-)
+_ENTRY_1987: Final[Mapping[str, EntryMode]] = {
+    **dict.fromkeys(("05", "95"), EntryMode.CHIP),
+    **dict.fromkeys(("07", "91"), EntryMode.CONTACTLESS),
+    **dict.fromkeys(("02", "80", "90"), EntryMode.MAGSTRIPE),
+    "10": EntryMode.RECURRING,
+    "81": EntryMode.ECOMMERCE,
+}
+_ENTRY_1993: Final[Mapping[str, EntryMode]] = {
+    **dict.fromkeys("2B", EntryMode.MAGSTRIPE),
+    **dict.fromkeys("7AM", EntryMode.CONTACTLESS),
+    **dict.fromkeys("STUV", EntryMode.ECOMMERCE),
+    "5": EntryMode.CHIP,
+}
 _REFERENCE: Final = re.compile("[!-~]+")
 _WITH_CASH_BACK: Final = "09"
 _CASH_AMOUNT: Final = re.compile(r"\d\d40(840)[CD](\d{12})")
