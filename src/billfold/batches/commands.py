@@ -11,8 +11,6 @@ class CommandList(Command, frozen=True, kw_only=True):
     Its customers and references include those of the parts. The parts need no identifiers.
     """
 
-    needs_identifiers = False
-
     parts: tuple[Command, ...]
 
     @property
@@ -52,8 +50,6 @@ class PocketList(CommandList, frozen=True, kw_only=True):
 
 class ReportBatch(Command, frozen=True, kw_only=True):
     """Report the end of a batch, which is the key, with the numbers of its rows; `refused` if it was refused as one."""
-
-    needs_identifiers = False
 
     completed: int
     failed: int

@@ -6,7 +6,5 @@ from billfold.ledger.commands import Command
 class ReportChange(Command, frozen=True, kw_only=True):
     """Raise an event of a kind, by its name, with its payload as JSON."""
 
-    needs_identifiers = False
-
     event_kind: str
     payload: str

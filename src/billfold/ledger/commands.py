@@ -105,7 +105,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     # proven by their own rows and the chain of the ledger.
     audit: ClassVar[AuditedAction | None] = None
     # Does the rule use portals, counterparties or pending transfers?
-    needs_identifiers: ClassVar[bool] = True
+    needs_identifiers: ClassVar[bool] = False
     creates_customer: ClassVar[bool] = False
     # Does it leave a command row? The row has the name of its class, so that earlier ones stay readable.
     is_recorded: ClassVar[bool] = True

@@ -146,7 +146,6 @@ class CatchUp(Command, frozen=True, kw_only=True):
 
     rule = report_due_work
     is_recorded = False
-    needs_identifiers = False
 
 
 BATCH_MAX = 100

@@ -15,8 +15,6 @@ class ReconcileDay(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.RECONCILED_DAY, Reference.RECONCILIATION_BREAK)
     audit = AuditedAction("reconciliation", "recorded", ("source", "account", "stated_on", "matched"))
-    needs_identifiers = False
-
     source: Source
     account: str
     day: date
@@ -40,8 +38,6 @@ class AssignBreak(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.RECONCILIATION_BREAK,)
     audit = AuditedAction("break", "assigned", ("break_id", "owner", "note"))
-    needs_identifiers = False
-
     break_id: UUID
     owner: str | None
     note: str | None
@@ -55,8 +51,6 @@ class CloseBreak(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.RECONCILIATION_BREAK, Reference.SUSPENSE_ITEM)
     audit = AuditedAction("break", "closed", ("break_id", "resolution", "reason"))
-    needs_identifiers = False
-
     break_id: UUID
     resolution: Resolution
     reason: str

@@ -14,8 +14,6 @@ from billfold.ledger.context import Context
 class AnnounceRoot(Command, frozen=True, kw_only=True):
     """Raise the event of a root that was published."""
 
-    needs_identifiers = False
-
     day: date
     root: str
 
@@ -30,8 +28,6 @@ def announce_root(books: Books, cmd: AnnounceRoot, ctx: Context) -> Outcome:
 
 class FinishReport(Command, frozen=True, kw_only=True):
     """Raise the event of a batch of formats, whose id is the key. Without a report, it failed."""
-
-    needs_identifiers = False
 
     report_request_id: UUID
     report_id: UUID | None = None

@@ -16,8 +16,6 @@ class PlaceOrders(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.TRADING_DESK,)
     audit = AuditedAction("trading_desk", "orders_placed", fields=("round_no", "placed"))
-    needs_identifiers = False
-
     round_no: int
     decisions: tuple[Decision, ...]
     settles_on: date
@@ -41,8 +39,6 @@ class PauseDesk(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.TRADING_DESK,)
     audit = AuditedAction("trading_desk", lambda command: "paused" if command.paused else "resumed", fields=("reason",))
-    needs_identifiers = False
-
     paused: bool
     reason: str
 
@@ -56,8 +52,6 @@ class ChangeOrder(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.DEALER_ORDER,)
     audit = AuditedAction("order", lambda command: command.status.lower(), fields=("dealer", "reason"))
-    needs_identifiers = False
-
     order_id: UUID
     status: OrderStatus
     reason: str | None = None
@@ -70,8 +64,6 @@ class RecordQuote(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.DEALER_ORDER,)
     audit = AuditedAction("order", "quoted", fields=("dealer", "price_micros", "units"))
-    needs_identifiers = False
-
     order_id: UUID
     dealer: str
     price_micros: int
@@ -113,8 +105,6 @@ class RecordExecutions(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.DEALER_ORDER, Reference.EXECUTION)
     audit = AuditedAction("execution", "recorded", fields=("recorded",))
-    needs_identifiers = False
-
     executions: tuple[NewExecution, ...]
 
     @property
@@ -134,8 +124,6 @@ class AmendExecution(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.DEALER_ORDER, Reference.EXECUTION)
     audit = AuditedAction("execution", lambda command: "busted" if command.is_bust else "corrected", ("reference",))
-    needs_identifiers = False
-
     execution_id: UUID
     order_id: UUID
     is_bust: bool

@@ -62,6 +62,7 @@ class AcceptanceRow(Row, frozen=True, kw_only=True):
 class AcceptAgreements(Command, frozen=True, kw_only=True):
     """Record that the customer accepted the agreements in force."""
 
+    needs_identifiers = True
     audit = AuditedAction("customer", "accepted_agreements")
 
     consent: Consent

@@ -17,6 +17,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     compared with sanctions lists.
     """
 
+    needs_identifiers = True
     former_names = ("AddOnUsCounterparty",)
     notes_on = ("counterparty", "counterparty_id")
     audit = AuditedAction(
@@ -45,6 +46,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
 class UpdateCounterparty(Command, frozen=True, kw_only=True):
     """Change the display name, or unlink permanently."""
 
+    needs_identifiers = True
     notes_on = ("counterparty", "counterparty_id")
     audit = AuditedAction("counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",))
 
@@ -60,6 +62,7 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
     `are_sent`: both deposits have left the bank. Until then no amounts are right or wrong.
     """
 
+    needs_identifiers = True
     audit = AuditedAction("counterparty", "deposits_named")
 
     counterparty_id: UUID
@@ -70,6 +73,7 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
 class DecideVerification(Command, frozen=True, kw_only=True):
     """Approve or reject a pending verification, including its documents."""
 
+    needs_identifiers = True
     reference_kinds = (Reference.DOCUMENT,)
     audit = AuditedAction("counterparty", "reviewed", fields=("approved", "reason"))
 
@@ -81,6 +85,8 @@ class DecideVerification(Command, frozen=True, kw_only=True):
 class FailVerification(Command, frozen=True, kw_only=True):
     """Fail a verification because its micro-deposits came back: the account does not exist or cannot be reached."""
 
+    needs_identifiers = True
+
     counterparty_id: UUID
     reason: str
 
@@ -88,11 +94,15 @@ class FailVerification(Command, frozen=True, kw_only=True):
 class ExpireVerification(Command, frozen=True, kw_only=True):
     """Expire a verification because the expected wire has not arrived in time."""
 
+    needs_identifiers = True
+
     counterparty_id: UUID
 
 
 class SettleLink(Command, frozen=True, kw_only=True):
     """Update a link by the provider's current status; `numbers` are the account's details, once they are known."""
+
+    needs_identifiers = True
 
     counterparty_id: UUID
     link_status: str
@@ -102,12 +112,16 @@ class SettleLink(Command, frozen=True, kw_only=True):
 class SettleScreening(Command, frozen=True, kw_only=True):
     """Store the screening result of the names: CLEAR, OPEN or CONFIRMED."""
 
+    needs_identifiers = True
+
     counterparty_id: UUID
     sanctions: SanctionsStatus
 
 
 class CorrectAccount(Command, frozen=True, kw_only=True):
     """Use the corrected details that the account's bank gave in a notification of change from now on."""
+
+    needs_identifiers = True
 
     counterparty_id: UUID
     details: dict[str, str]

@@ -10,6 +10,7 @@ from billfold.ledger.customers import CustomerStatus
 class EnrolCustomer(Command, frozen=True, kw_only=True):
     """Create the customer `customers[0]`; role is customer, partner or house. The profile is sealed, None if empty."""
 
+    needs_identifiers = True
     creates_customer = True
     audit = AuditedAction("customer", "created", fields=("role", "type", "name"))
 
@@ -27,6 +28,7 @@ class UpdateCustomer(Command, frozen=True, kw_only=True):
     `replaces` is the stored profile that it was merged with, `references` is the customer.
     """
 
+    needs_identifiers = True
     reference_kinds = (Reference.CUSTOMER_PROFILE,)
     audit = AuditedAction("customer", "updated")
 
@@ -41,6 +43,7 @@ class CloseCustomer(Command, frozen=True, kw_only=True):
     stored profile that it was merged with.
     """
 
+    needs_identifiers = True
     reference_kinds = (
         Reference.CUSTOMER_PROFILE,
         Reference.OPEN_ACH_ENTRIES,
@@ -62,7 +65,6 @@ class SetCustomerState(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.SANCTIONS_HIT,)
-    needs_identifiers = False
     audit = AuditedAction(
         "customer", lambda c: "frozen" if c.status == CustomerStatus.FROZEN else "unfrozen", fields=("reason",)
     )

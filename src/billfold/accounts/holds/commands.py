@@ -52,8 +52,6 @@ class PlaceHold(Command, frozen=True, kw_only=True):
     """Keep cents in a Pocket until an instant."""
 
     audit = AuditedAction("hold", "placed", fields=("hold_id", "pocket_id", "amount", "until"))
-    needs_identifiers = False
-
     hold_id: UUID
     pocket_id: UUID
     amount: int
@@ -66,8 +64,6 @@ class ReleaseHold(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.HOLD,)
     audit = AuditedAction("hold", "released", fields=("hold_id",))
-    needs_identifiers = False
-
     hold_id: UUID
 
 
@@ -75,8 +71,6 @@ class ExpireHold(Command, frozen=True, kw_only=True):
     """End a hold whose time is over."""
 
     reference_kinds = (Reference.HOLD,)
-    needs_identifiers = False
-
     hold_id: UUID
 
 

@@ -9,7 +9,6 @@ from billfold.ledger.context import Context
 class Annotate(Command, frozen=True, kw_only=True):
     """Change the note of the object `noted` of a kind. Its caller has found the object among the customer's."""
 
-    needs_identifiers = False
     audit = AuditedAction("note", "updated", fields=("kind",))
 
     kind: str

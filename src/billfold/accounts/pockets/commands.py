@@ -102,6 +102,7 @@ class Hold(Row, frozen=True, kw_only=True):
 class OpenPocket(Command, frozen=True, kw_only=True):
     """Open a pocket with its first bank portal. Strategies as weeks; None keeps matured cash."""
 
+    needs_identifiers = True
     notes_on = ("pocket", "pocket_id")
     audit = AuditedAction("pocket", "created", fields=("name", "deposit_weeks", "reinvestment_weeks"))
 
@@ -120,6 +121,7 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
     Closing references the Pocket, including its payments in process.
     """
 
+    needs_identifiers = True
     reference_kinds = (
         Reference.OPEN_ACH_ENTRIES,
         Reference.OPEN_DISPUTES,
@@ -152,6 +154,7 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
 class SetPocketState(Command, frozen=True, kw_only=True):
     """Operator-only changes: freeze, unfreeze, switch `real_time_yield`."""
 
+    needs_identifiers = True
     audit = AuditedAction("pocket", "updated", fields=("status", "real_time_yield"))
 
     pocket_id: UUID

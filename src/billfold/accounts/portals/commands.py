@@ -57,6 +57,7 @@ class PortalRow(Row, frozen=True):
 class OpenPortal(Command, frozen=True, kw_only=True):
     """Open another portal: with `wallet` a crypto portal; else `payment_rails` None means all of the bank's."""
 
+    needs_identifiers = True
     notes_on = ("portal", "portal_id")
     audit = AuditedAction("portal", "created", fields=("pocket_id", "name", "payment_rails"))
 
@@ -69,6 +70,7 @@ class OpenPortal(Command, frozen=True, kw_only=True):
 class UpdatePortal(Command, frozen=True, kw_only=True):
     """Rename a portal, or close it permanently."""
 
+    needs_identifiers = True
     notes_on = ("portal", "portal_id")
     audit = AuditedAction("portal", lambda c: "closed" if c.close else "updated", fields=("pocket_id", "name"))
 

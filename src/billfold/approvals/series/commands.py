@@ -9,8 +9,6 @@ from billfold.ledger.commands import Command
 class ReportRun(Command, frozen=True, kw_only=True):
     """Report a run, whose request is the key: made, or left out or failed for a reason."""
 
-    needs_identifiers = False
-
     series_id: UUID
     run_on: date
     reason: str | None
@@ -18,8 +16,6 @@ class ReportRun(Command, frozen=True, kw_only=True):
 
 class ReportState(Command, frozen=True, kw_only=True):
     """Report the state that a series has now."""
-
-    needs_identifiers = False
 
     series_id: UUID
     state: str

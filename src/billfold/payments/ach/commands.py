@@ -229,8 +229,6 @@ class EntryCommand(Command, frozen=True, kw_only=True):
     """A command on one recorded entry."""
 
     reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
     ach_id: UUID
 
 
@@ -238,8 +236,6 @@ class EntriesCommand(Command, frozen=True, kw_only=True):
     """A command on many entries of one customer."""
 
     reference_kinds = (Reference.ACH_ENTRY,)
-    needs_identifiers = False
-
     ach_ids: tuple[UUID, ...]
 
 
@@ -250,7 +246,6 @@ class OriginateAch(Payment, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
-    needs_identifiers = False
     notes_on = (TRANSFER, "ach_id")
 
     ach_id: UUID
@@ -323,6 +318,7 @@ class RecordNoc(EntryCommand, frozen=True, kw_only=True):
 class ReceiveAch(Command, frozen=True, kw_only=True):
     """Receive an entry for a portal. `references` holds its id, to find an earlier copy."""
 
+    needs_identifiers = True
     reference_kinds = (Reference.ACH_ENTRY,)
 
     ach_id: UUID
@@ -357,8 +353,6 @@ class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):
     """Send these amounts (cents) to a counterparty's account, sealed with the bank's key, on behalf of the bank."""
-
-    needs_identifiers = False
 
     counterparty_id: UUID
     amounts: tuple[int, ...]

@@ -31,8 +31,6 @@ class PostGoodwillCredit(Command, frozen=True, kw_only=True):
 
     former_names = ("GiveCredit",)
     audit = AuditedAction("pocket", "credited", fields=("amount", "credit_type", "description"))
-    needs_identifiers = False
-
     pocket_id: UUID
     amount: int
     credit_type: str  # "CASH_BACK", "PROMOTION" or "ADJUSTMENT"
@@ -43,8 +41,6 @@ class AdjustPocket(Command, frozen=True, kw_only=True):
     """Adjust a pocket by `amount` cents. The pocket must cover a DEBIT."""
 
     audit = AuditedAction("pocket", "adjusted", fields=("direction", "amount", "description"))
-    needs_identifiers = False
-
     pocket_id: UUID
     direction: Direction
     amount: int
@@ -57,8 +53,6 @@ class ReverseTransaction(Command, frozen=True, kw_only=True):
     former_names = ("CorrectBooking",)
     reference_kinds = (Reference.TRANSACTION,)
     audit = AuditedAction("activity", "corrected", fields=("description",))
-    needs_identifiers = False
-
     activity_id: UUID
     description: str
 

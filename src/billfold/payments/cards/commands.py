@@ -119,8 +119,6 @@ class CreateVirtualCard(Command, frozen=True, kw_only=True):
 
     audit = AuditedAction("card", "created", fields=("pocket_id", "last_four"))
     notes_on = ("card", "card_id")
-    needs_identifiers = False
-
     card_id: UUID
     pocket_id: UUID
     name: str
@@ -133,8 +131,6 @@ class OrderCard(Command, frozen=True, kw_only=True):
 
     notes_on = ("card_order", "card_order_id")
     audit = AuditedAction("card_order", "created", fields=("pocket_id", "name_on_card"))
-    needs_identifiers = False
-
     card_order_id: UUID
     pocket_id: UUID
     name_on_card: str
@@ -145,8 +141,6 @@ class PlaceCardOrder(Command, frozen=True, kw_only=True):
     """Record that the processor has received an order. References the order."""
 
     reference_kinds = (Reference.CARD,)
-    needs_identifiers = False
-
     card_order_id: UUID
 
 
@@ -154,8 +148,6 @@ class ProduceCard(Command, frozen=True, kw_only=True):
     """Record the card that the processor made for an order. References the order."""
 
     reference_kinds = (Reference.CARD,)
-    needs_identifiers = False
-
     card_order_id: UUID
     card_id: UUID
     last_four: str
@@ -167,8 +159,6 @@ class SetCardStatus(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "updated", fields=("status", "magstripe_status"))
-    needs_identifiers = False
-
     card_id: UUID
     status: CardStatus
     magstripe_status: MagstripeStatus = MagstripeStatus.OFF
@@ -179,8 +169,6 @@ class RecordPin(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "pin_set")
-    needs_identifiers = False
-
     card_id: UUID
 
 
@@ -189,8 +177,6 @@ class CloseCard(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "closed", fields=("reason", "lost_stolen_on"))
-    needs_identifiers = False
-
     card_id: UUID
     reason: ClosureReason | None = None
     lost_stolen_on: date | None = None
@@ -201,8 +187,6 @@ class CloseCardsOfPocket(Command, frozen=True, kw_only=True):
     """Close the cards of a closed Pocket. References them."""
 
     reference_kinds = (Reference.CARD,)
-    needs_identifiers = False
-
     pocket_id: UUID
 
 
@@ -211,8 +195,6 @@ class FreezeCard(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", lambda c: "frozen" if c.is_frozen else "unfrozen", fields=("reason",))
-    needs_identifiers = False
-
     card_id: UUID
     is_frozen: bool
     reason: str | None = None

@@ -40,8 +40,6 @@ from billfold.platform.errors import NotFound, Refused
 class BookCardSettlement(Command, frozen=True, kw_only=True):
     """Book a file's interchange, negative if more was returned than received, and its fees, in cents."""
 
-    needs_identifiers = False
-
     file_id: UUID
     settles_on: date
     interchange: int

@@ -119,7 +119,6 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.SETTLEMENT_INSTRUCTION,)
-    needs_identifiers = False
     former_names = ("CloseHouseDay",)
 
     day: date
@@ -131,8 +130,6 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
 
 class ReportMoves(Command, frozen=True, kw_only=True):
     """Notify a customer of the new settlement day of transactions due on `day`, after the calendars changed."""
-
-    needs_identifiers = False
 
     day: date
     pockets: tuple[MovedPocket, ...]

@@ -64,6 +64,8 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     `wire` is set for a wire that came in a Fedwire message; the key is then the wire's id.
     """
 
+    needs_identifiers = True
+
     rail: Rail
     portal_id: UUID
     pocket_id: UUID

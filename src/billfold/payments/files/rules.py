@@ -10,8 +10,6 @@ class CloseRailFile(Command, frozen=True, kw_only=True):
     """Complete an inbound file with lines that cannot be booked; `reason` states how those were handled."""
 
     audit = AuditedAction("files", "closed", fields=("file_id", "reason"))
-    needs_identifiers = False
-
     file_id: UUID
     rail: str
     reason: str

@@ -113,7 +113,6 @@ class TransferOnUs(Payment, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
-    needs_identifiers = False
     notes_on = (TRANSFER, "transfer_id")
 
     transfer_id: UUID | None

@@ -81,6 +81,8 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
     date of the rail; None is today.
     """
 
+    needs_identifiers = True
+
     item_id: UUID
     rail: Rail
     direction: Direction
@@ -93,6 +95,7 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
 class ReturnFromSuspense(Command, frozen=True, kw_only=True):
     """Return an item by its rail: under `reason`, or `by_hand` if no message of ours can."""
 
+    needs_identifiers = True
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "returned", fields=("item_id", "reason", "by_hand"))
 
@@ -108,6 +111,7 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
     `details` are those of the item, sealed for the owner; None: unchanged.
     """
 
+    needs_identifiers = True
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "assigned", fields=("item_id", "portal_id"))
 
@@ -120,6 +124,7 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
 class ReleaseFromSuspense(Command, frozen=True, kw_only=True):
     """Post an item back to its rail: it is booked to its owner by a command of its rail."""
 
+    needs_identifiers = True
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "assigned", fields=("item_id", "owner_id"))
 
@@ -131,6 +136,7 @@ class ReleaseFromSuspense(Command, frozen=True, kw_only=True):
 class WriteOffFromSuspense(Command, frozen=True, kw_only=True):
     """Post an item of the card rail, or a debit, to `losses`: it has no owner and cannot be returned."""
 
+    needs_identifiers = True
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "written_off", fields=("item_id", "reason"))
 

@@ -154,7 +154,6 @@ class SendWire(Payment, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
-    needs_identifiers = False
     notes_on = (TRANSFER, "wire_id")
 
     wire_id: UUID | None
@@ -176,7 +175,6 @@ class WireCommand(Command, frozen=True, kw_only=True):
     """A command on a recorded wire."""
 
     reference_kinds = (Reference.WIRE,)
-    needs_identifiers = False
 
 
 class SubmitWire(WireCommand, frozen=True, kw_only=True):

@@ -12,8 +12,6 @@ class ReportInstruction(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.SETTLEMENT_INSTRUCTION,)
     audit = AuditedAction("settlement", lambda command: command.status.lower(), fields=("instruction_id", "reason"))
-    needs_identifiers = False
-
     instruction_id: UUID
     attempt: int
     status: InstructionStatus
@@ -28,8 +26,6 @@ class ConfirmSettlement(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.SETTLEMENT_INSTRUCTION,)
-    needs_identifiers = False
-
     instruction_id: UUID
     attempt: int
     cusip: str
@@ -47,7 +43,5 @@ class DecideDifference(Command, frozen=True, kw_only=True):
     audit = AuditedAction(
         "settlement", lambda command: "accepted" if command.accept else "dismissed", ("difference_id",)
     )
-    needs_identifiers = False
-
     difference_id: UUID
     accept: bool

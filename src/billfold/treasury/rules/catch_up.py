@@ -27,14 +27,12 @@ class InvestWaitingCash(Command, frozen=True, kw_only=True):
     """Invest cash that waits for the market to open, ahead of that instant. Leaves no command row."""
 
     is_recorded = False
-    needs_identifiers = False
 
 
 class RescheduleDueWork(Command, frozen=True, kw_only=True):
     """Recompute when work of these customers is due by the current calendars. Leaves no command row."""
 
     is_recorded = False
-    needs_identifiers = False
 
 
 def mature_lots(book: Book, pocket: PocketBook, ctx: Context) -> None:

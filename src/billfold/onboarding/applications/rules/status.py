@@ -20,8 +20,6 @@ from billfold.platform.errors import Refused
 class ReportApplication(Command, frozen=True, kw_only=True):
     """Raise the event of a status change at `customers[0]`, who made the application. Its key is the move's id."""
 
-    needs_identifiers = False
-
     application_id: UUID
     status: ApplicationStatus
 

@@ -254,8 +254,6 @@ class CardMessage(Command, frozen=True, kw_only=True):
     """A message of the card processor about one purchase; its key is the id of the message."""
 
     reference_kinds = _SEEN
-    needs_identifiers = False
-
     card_id: UUID
     network_reference: str
     merchant: Merchant
@@ -299,7 +297,6 @@ class InquireBalance(Command, frozen=True, kw_only=True):
     """Return the amount that a card could pay now."""
 
     reference_kinds = (Reference.CARD,)
-    needs_identifiers = False
     is_recorded = False
 
     card_id: UUID
@@ -310,8 +307,6 @@ class CardRecord(Command, frozen=True, kw_only=True):
     """A record of the processor's settlement. `amount` and the bank's earnings from it are cents."""
 
     reference_kinds = _SEEN
-    needs_identifiers = False
-
     record_id: UUID
     card_id: UUID
     amount: int
@@ -361,8 +356,6 @@ class SetCardLimits(Command, frozen=True, kw_only=True):
 
     reference_kinds = (*_SEEN, Reference.CARD_DAY)
     audit = AuditedAction("card", "limited", fields=("daily", "categories"))
-    needs_identifiers = False
-
     card_id: UUID
     daily: int | None
     categories: dict[str, int]

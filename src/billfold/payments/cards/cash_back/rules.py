@@ -75,8 +75,6 @@ class GiveCashBack(Command, frozen=True, kw_only=True):
     """Give a card's cash back for a month, by a version of the partner's rule. Amounts are cents."""
 
     reference_kinds = (Reference.CARD,)
-    needs_identifiers = False
-
     cash_back_id: UUID
     card_id: UUID
     period: str

@@ -118,6 +118,7 @@ class CarriedUnits(NamedTuple):
 class DepositCommand(Command, frozen=True, kw_only=True):
     """A command on a deposit. References the deposit, and the portal of a new one."""
 
+    needs_identifiers = True
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
 
     deposit_id: UUID

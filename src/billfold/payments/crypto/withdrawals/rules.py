@@ -98,8 +98,6 @@ class SendUsdc(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
-    needs_identifiers = False
-
     withdrawal_id: UUID
     pocket_id: UUID
     amount: int
@@ -112,8 +110,6 @@ class WithdrawalCommand(Command, frozen=True, kw_only=True):
     """A command on a recorded withdrawal."""
 
     reference_kinds = (Reference.CRYPTO_WITHDRAWAL,)
-    needs_identifiers = False
-
     withdrawal_id: UUID
 
 

@@ -51,8 +51,6 @@ class RequestReversal(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.ON_US_TRANSFER,)
-    needs_identifiers = False
-
     reversal_id: UUID
     transfer_id: UUID
     amount: int | None
@@ -63,7 +61,5 @@ class EndReversalRequest(Command, frozen=True, kw_only=True):
     """Decline, cancel or expire a request; `customers` is (payee, payer). References the request."""
 
     reference_kinds = (Reference.ON_US_TRANSFER,)
-    needs_identifiers = False
-
     reversal_id: UUID
     status: ReversalStatus

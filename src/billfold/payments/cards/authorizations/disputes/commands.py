@@ -108,8 +108,6 @@ class OpenDispute(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD_AUTHORIZATION, Reference.CARD_DISPUTE, Reference.DOCUMENT)
     audit = AuditedAction("card_dispute", "opened", fields=("record_id", "amount", "reason"), key="dispute_id")
-    needs_identifiers = False
-
     dispute_id: UUID
     record_id: UUID
     amount: int | None
@@ -122,8 +120,6 @@ class DecideDispute(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD_DISPUTE,)
     audit = AuditedAction("card_dispute", "decided", fields=("dispute_id", "status"), key="dispute_id")
-    needs_identifiers = False
-
     dispute_id: UUID
     status: DisputeStatus | None = None
 
@@ -133,7 +129,5 @@ class AddDisputeDocuments(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD_DISPUTE, Reference.DOCUMENT)
     audit = AuditedAction("card_dispute", "documented", fields=("dispute_id", "document_ids"), key="dispute_id")
-    needs_identifiers = False
-
     dispute_id: UUID
     document_ids: tuple[UUID, ...]
