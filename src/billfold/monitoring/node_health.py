@@ -49,7 +49,7 @@ SELECT json_strip_nulls(json_build_object(
 """
 _POINT = "SELECT name, extract(epoch FROM $1 - made_at)::float8 FROM restore_point ORDER BY made_at DESC LIMIT 1"
 _GAUGES = {
-    name: DatabaseGauge(f"billfold_node_{name}", about, ("node",), "")
+    name: DatabaseGauge(f"billfold_node_{name}", about, labels=("node",))
     for name, about in {
         "up": "1 while a node of a distributed bank answers.",
         "shards": "Groups of shards of customers on a node.",
@@ -61,7 +61,7 @@ _GAUGES = {
         "prepared_seconds": "Age of a node's oldest prepared transaction.",
     }.items()
 }
-_POINT_AGE = DatabaseGauge("billfold_restore_point_age_seconds", "Age of the newest restore point.", (), "")
+_POINT_AGE = DatabaseGauge("billfold_restore_point_age_seconds", "Age of the newest restore point.")
 NODE_GAUGES = (*_GAUGES.values(), _POINT_AGE)
 
 
