@@ -95,7 +95,6 @@ class MergedList(KeysetList[RowType]):
     // `table` contains the rows, by its primary key: customer, Pocket, entry and a number within it.
     """
 
-    __slots__ = ()
     table: ClassVar[str]
 
     @override

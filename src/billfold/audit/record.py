@@ -233,8 +233,6 @@ class AuditedTable(Table[StructType]):
     `proved_by` are the columns that name a row in the audit log, by default the last one of the key.
     """
 
-    __slots__ = ("_change", "_key", "_proved_by", "table")
-
     def __init__(
         self,
         row: type[StructType],

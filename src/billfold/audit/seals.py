@@ -160,8 +160,6 @@ _CHECK_INTERVAL = timedelta(minutes=1)
 class AuditSealer:
     """A periodic task of the worker. Seals that could not be archived are archived later."""
 
-    __slots__ = ("_archive", "_clock", "_next_check_at")
-
     def __init__(self, archive: FileArchive, clock: Callable[[], datetime] = wall_now) -> None:
         self._archive = archive
         self._clock = clock

@@ -166,8 +166,6 @@ class DataKeys:
     waits for a master key on another machine. Raises DataShredded for a destroyed key.
     """
 
-    __slots__ = ("_clock", "_kept", "_life_seconds", "_size", "master", "pool")
-
     def __init__(
         self,
         master: MasterKey,

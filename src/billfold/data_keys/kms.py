@@ -56,8 +56,6 @@ _DAMAGED = frozenset({"InvalidCiphertextException", "IncorrectKeyException", "In
 class AwsKmsMasterKey:
     """Wraps data keys with one symmetric key of KMS, named by its id, ARN or alias."""
 
-    __slots__ = ("_client", "_errors", "_key", "name")
-
     def __init__(self, key: str, *, endpoint_url: str | None = None) -> None:
         # Only a bank that uses KMS has the SDK installed.
         import boto3  # noqa: PLC0415
@@ -105,8 +103,6 @@ def _context(subject_id: UUID) -> dict[str, str]:
 class FileMasterKey:
     """Wraps data keys with the vault. A retired key still unwraps."""
 
-    __slots__ = ("_vault", "name")
-
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
         self.name = f"file:{vault.key_id}"
@@ -130,8 +126,6 @@ class MasterKeys:
     Callers hold a connection to the database. So a service that hangs is called by one of them at a time, and the
     others are refused at once, until it answers.
     """
-
-    __slots__ = ("_clock", "_keys", "_paused_until", "name")
 
     def __init__(self, keys: Sequence[MasterKey], *, clock: Callable[[], float] = monotonic) -> None:
         self._keys = keys

@@ -13,8 +13,6 @@ from billfold.platform.errors import InvariantError, Unavailable
 class VaultTransitMasterKey:
     """Wraps data keys with one key of a transit engine. Vault keeps the key's versions and its own audit log."""
 
-    __slots__ = ("_http", "_key", "_mount", "name")
-
     def __init__(self, key: str, *, url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
         mount, _, name = key.rpartition("/")
         self._mount, self._key = mount or "transit", name

@@ -37,8 +37,6 @@ LISTENERS_PER_READER_MAX = 20
 class Channel:
     """Recent events of one reader. `sequence` is the newest received."""
 
-    __slots__ = ("_count", "_published", "_recent", "listeners", "sequence")
-
     def __init__(self, sequence: int) -> None:
         self.sequence = sequence
         self.listeners = 0

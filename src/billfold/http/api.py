@@ -109,8 +109,6 @@ class Offered(NamedTuple):
 class _Step:
     """A part of a path: what may follow it, under None a name, and what is offered where a path ends with it."""
 
-    __slots__ = ("inner", "offered")
-
     def __init__(self) -> None:
         self.inner: dict[str | None, _Step] = {}
         self.offered: dict[str, Offered] = {}

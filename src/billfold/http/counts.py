@@ -35,8 +35,6 @@ _Call = tuple[UUID, str, datetime]
 class Deprecations:
     """Counts calls in memory and writes them in the background."""
 
-    __slots__ = ("_calls", "_pool")
-
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._calls: Batcher[_Call, None] = Batcher(self._write)

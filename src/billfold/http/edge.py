@@ -245,8 +245,6 @@ Header = tuple[bytes, bytes]
 class ClockHeaders:
     """The clock header of requests that were not admitted."""
 
-    __slots__ = ("_batcher", "_pool")
-
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._batcher: Batcher[None, ClockState | None] = Batcher(self._read)

@@ -33,8 +33,6 @@ log = structlog.get_logger(__name__)
 class BackgroundTasks:
     """The tasks of one owner; each is kept until it ends."""
 
-    __slots__ = ("_tasks",)
-
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 

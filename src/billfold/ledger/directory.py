@@ -35,8 +35,6 @@ class Directory:
     Names that are not cached are looked up once for all concurrent callers.
     """
 
-    __slots__ = ("_batcher", "_cache_size", "_entries", "_pool")
-
     def __init__(self, pool: Pool, *, cache_size: int = DIRECTORY_CACHE_SIZE) -> None:
         self._pool = pool
         self._cache_size = cache_size

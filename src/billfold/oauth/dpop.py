@@ -41,8 +41,6 @@ class Proof(NamedTuple):
 class Nonces:
     """Stateless nonces: the signature of a minute of the wall clock."""
 
-    __slots__ = ("_key",)
-
     def __init__(self, vault: Vault) -> None:
         self._key = vault.blind_index("key", "dpop nonce")
 

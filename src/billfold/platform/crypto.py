@@ -50,8 +50,6 @@ class Vault:
     was sealed with (see `place`), so it cannot be moved to another row, column or tenant.
     """
 
-    __slots__ = ("_ciphers", "_current", "_index_keys", "_mac_keys", "_signers")
-
     def __init__(self, key: bytes, *, retired: Sequence[bytes] = ()) -> None:
         for secret_key in (key, *retired):
             if len(secret_key) != KEY_BYTES:

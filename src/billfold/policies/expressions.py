@@ -54,8 +54,6 @@ def bind(facts: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the library has no 
 class CompiledCondition:
     """A condition, ready to be evaluated."""
 
-    __slots__ = ("_expression",)
-
     def __init__(self, text: str) -> None:
         """Raises ConditionError."""
         env = _environment()

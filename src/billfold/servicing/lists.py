@@ -66,8 +66,6 @@ _OWNERS = "t JOIN customer c USING (customer_id) LEFT JOIN partner p ON p.partne
 class _OfBank(KeysetList[Record]):
     """A list of all customers or of a partner's, newest first: the rows of a page by an index, then their owners."""
 
-    __slots__ = ("of_partner",)
-
     def __init__(
         self, selected: str, table: str, order: Mapping[str, str], condition: str = "true", joined: str = _OWNERS
     ) -> None:

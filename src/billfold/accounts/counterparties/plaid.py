@@ -117,8 +117,6 @@ class PlaidError(Exception):
 class PlaidLinking:
     """Calls Plaid, or a compatible server at `url`. Requests and responses are never logged."""
 
-    __slots__ = ("_deadline_seconds", "_http")
-
     def __init__(self, *, url: str, client_id: str, secret: str, deadline: timedelta = _DEADLINE) -> None:
         self._deadline_seconds = deadline.total_seconds()
         self._http = httpx.AsyncClient(

@@ -88,7 +88,6 @@ _COUNT = f"SELECT count(*) FROM unnest($2::uuid[]) AS p(pocket_id) JOIN trade t 
 
 
 class _Trades(MergedList[TradeRow]):
-    __slots__ = ()
     table = "trade"
 
 

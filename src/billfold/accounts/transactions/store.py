@@ -40,14 +40,11 @@ SELECT entry_no FROM transaction
 class PaymentList(MergedList[RowType]):
     """Payments of Pockets of a customer."""
 
-    __slots__ = ()
     table = "transaction"
 
 
 class BankBookingList(PaymentList[RowType]):
     """Bookings of the bank, which are few compared with payments and have their own index."""
-
-    __slots__ = ()
 
     @override
     async def _within_reach(self, conn: Db, values: tuple[Any, ...], span: Entries, *, descending: bool) -> Entries:

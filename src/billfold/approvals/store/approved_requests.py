@@ -57,8 +57,6 @@ class ApprovedRequest(NamedTuple):
 class ApprovedRequests:
     """The approved requests of one bank."""
 
-    __slots__ = ("_done", "_pool", "_read")
-
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._read: Batcher[_Name, ApprovedRequest | None] = Batcher(self._find)

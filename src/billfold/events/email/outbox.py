@@ -109,8 +109,6 @@ log = structlog.get_logger(__name__)
 class EmailSender:
     """A periodic task of the worker. E-mails that cannot be sent are retried with growing delays."""
 
-    __slots__ = ("_clock", "_transport")
-
     def __init__(self, mail: EmailTransport, clock: Callable[[], datetime] = wall_now) -> None:
         self._transport = mail
         self._clock = clock

@@ -308,8 +308,6 @@ _DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receive
 class NotificationWorker:
     """A periodic task of the worker. Pending events stay in the log."""
 
-    __slots__ = ("_clock",)
-
     def __init__(self, clock: Callable[[], datetime] = wall_now) -> None:
         self._clock = clock
 

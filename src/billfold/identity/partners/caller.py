@@ -225,8 +225,6 @@ def _user_as_caller(credential: Credential, fields: Mapping[str, Any]) -> Caller
 class CredentialCache:
     """The tokens that one process has seen recently."""
 
-    __slots__ = ("_known", "_lookups", "_pool", "_vault")
-
     def __init__(self, pool: Pool, vault: Vault) -> None:
         self._pool = pool
         self._vault = vault

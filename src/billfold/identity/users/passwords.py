@@ -39,8 +39,6 @@ async def set_password(conn: Connection | Pool, user_id: UUID, password_hash: st
 class PasswordGate:
     """Verifies at most two passwords at a time; up to a hundred wait."""
 
-    __slots__ = ("_gate", "_waiting")
-
     def __init__(self) -> None:
         self._gate = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0

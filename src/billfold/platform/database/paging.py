@@ -80,8 +80,6 @@ class Page(Generic[Row]):
 class Pager:
     """Creates and reads cursors under one key (16 bytes or more) of the bank."""
 
-    __slots__ = ("_cipher",)
-
     def __init__(self, key: bytes) -> None:
         if len(key) < _KEY_BYTES_MIN:
             raise ValueError(f"the key of cursors has {_KEY_BYTES_MIN} bytes or more")
@@ -194,8 +192,6 @@ class KeysetList(Generic[RowType]):
     `written_no`, which `BY_CREATION` and `BY_OPENING` end with.
     """
 
-    __slots__ = ("_columns", "_read", "order", "statements")
-
     def __init__(self, statement: str, read: Callable[[Record], RowType], **columns: str) -> None:
         self._read = read
         self._columns = columns
@@ -278,8 +274,6 @@ class BoundedList(KeysetList[RowType]):
 
     Every value that does not lead `along` the list is a filter. Rows of one instant are searched together.
     """
-
-    __slots__ = ("_along", "_places")
 
     def __init__(self, statement: str, read: Callable[[Record], RowType], along: Along, **columns: str) -> None:
         super().__init__(statement, read, **columns)

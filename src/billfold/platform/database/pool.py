@@ -325,8 +325,6 @@ class Batcher(Generic[Item, Result]):
     While one batch runs the next is collected; there is no timer, and a single caller is served at once.
     """
 
-    __slots__ = ("_limit", "_run", "_task", "_waiting")
-
     def __init__(self, run: Callable[[Sequence[Item]], Awaitable[Sequence[Result]]], *, limit: int = BATCH_MAX) -> None:
         self._run = run
         self._limit = limit

@@ -98,11 +98,6 @@ def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
 class Table(Generic[StructType]):
     """The rows of a class, for reading and writing by stores."""
 
-    __slots__ = (
-        *("_get", "_get_as_of", "_key_column", "_of_customers", "_table"),
-        *("insertion", "noun", "read", "row", "select"),
-    )
-
     def __init__(
         self, row: type[StructType], table: str = "", *, key: Sequence[str] = (), noun: str | None = None
     ) -> None:

@@ -47,8 +47,6 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, er
 class Patience:
     """Waits out a shortage for all callers together: later callers do not start over."""
 
-    __slots__ = ("_since",)
-
     def __init__(self) -> None:
         self._since: float | None = None
 

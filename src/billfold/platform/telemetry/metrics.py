@@ -14,8 +14,6 @@ _COMMANDS_OF_A_BATCH = (1, 2, 5, 10, 30, 100, 300, 1000)
 class Instrument:
     """One metric of this process; its methods do nothing before it is started."""
 
-    __slots__ = ("_metric", "about", "buckets", "kind", "labels", "name")
-
     def __init__(
         self,
         kind: str,
