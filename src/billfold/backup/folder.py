@@ -4,7 +4,6 @@ A backup gets its label when it is complete; an interrupted one ends in `.partia
 """
 
 import fcntl
-import os
 import re
 import shutil
 import sqlite3
@@ -16,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from billfold.cli.context import CliError
+from billfold.platform.durable_files import make_durable
 from billfold.platform.settings.settings import Settings
 
 
@@ -99,9 +99,9 @@ class BackupFolder:
         partial.mkdir(mode=0o700)
         try:
             yield partial
-            _sync(partial)
+            make_durable(partial)
             partial.rename(self.path / label)
-            _sync(self.path)
+            make_durable(self.path)
         except BaseException:  # Ctrl-C too
             shutil.rmtree(partial, ignore_errors=True)
             raise
@@ -131,15 +131,7 @@ def write_about(folder: Path, backup: Backup) -> None:
     """Write the manifest of a backup, its last file."""
     path = folder / ABOUT
     path.write_bytes(msgspec.json.format(msgspec.json.encode(backup)) + b"\n")
-    _sync(path)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    make_durable(path)
 
 
 KEY_FILE = "encryption.key"

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from billfold.documents.ports import StoredFile, check_key, check_unaltered, file_missing, new_file
+from billfold.platform.durable_files import make_durable
 
 _TEMPORARY_SUFFIX = ".part"
 
@@ -78,13 +79,4 @@ class LocalFileStore:
             temporary.unlink(missing_ok=True)
             raise
         for folder in (path.parent, self._folder):
-            _make_durable(folder)
-
-
-def _make_durable(folder: Path) -> None:
-    """Flush the names in a folder to the disk: only then is a new file's name durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            make_durable(folder)

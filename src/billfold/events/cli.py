@@ -21,6 +21,7 @@ from billfold.events.parquet import write_parquet
 from billfold.events.sequencer import sequence_events
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.durable_files import make_durable
 
 group = CommandGroup("events", "Export the event log.", example="export > events.ndjson")
 
@@ -130,14 +131,6 @@ def _write_whole(path: Path, rows: Sequence[Record], write: Write) -> None:
     """Write a file under another name, and give it its own when it is on the disk."""
     part = path.with_suffix(".part")
     write(part, rows)
-    _to_disk(part)
+    make_durable(part)
     part.replace(path)
-    _to_disk(path.parent)
-
-
-def _to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    make_durable(path.parent)

@@ -17,6 +17,7 @@ from typing import Protocol
 import msgspec
 
 from billfold.payments.files.types import OversizedFile
+from billfold.platform.durable_files import make_durable
 
 
 class FileExchange(Protocol):
@@ -139,8 +140,4 @@ def _write_atomically(folder: Path, name: str, content: bytes) -> None:
         out.flush()
         os.fsync(out.fileno())
     temporary.replace(folder / name)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    make_durable(folder)
