@@ -21,7 +21,7 @@ from billfold.audit.rules import ChainHead, Seal
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import InvariantError
 
 HEADS_MAX = 5_000
@@ -43,7 +43,7 @@ _LIST_AFTER = "SELECT line FROM audit_seal WHERE seal_no > $1 ORDER BY seal_no L
 _encode = msgspec.json.Encoder().encode
 
 
-async def last_sealed_at(conn: Connection | Pool) -> datetime | None:
+async def last_sealed_at(conn: Db) -> datetime | None:
     """Return when the last seal was made."""
     row = await conn.fetchrow(_FIND_LAST)
     return None if row is None else row["sealed_at"]
@@ -71,7 +71,7 @@ async def seal_heads(conn: Connection, vault: Vault, *, now: datetime) -> Seal |
     return seal
 
 
-async def list_seal_lines(conn: Connection | Pool, seal_no: int, *, limit: int = 100) -> list[str]:
+async def list_seal_lines(conn: Db, seal_no: int, *, limit: int = 100) -> list[str]:
     """Return the lines of the seals that follow one, oldest first."""
     return [row["line"] for row in await conn.fetch(_LIST_AFTER, seal_no, limit)]
 

@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from billfold.audit.rules import AuditEntry, EntryFilter, open_details
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList, Place
 
 ENTRY_COLUMNS = ", ".join(AuditEntry.__struct_fields__)
@@ -43,7 +43,7 @@ def filtered_list(entry_filter: EntryFilter) -> tuple[KeysetList[AuditEntry], tu
 
 
 async def list_entries(
-    conn: Connection | Pool,
+    conn: Db,
     entry_filter: EntryFilter,
     place: Place | None = None,
     *,
@@ -61,9 +61,7 @@ SELECT {ENTRY_COLUMNS} FROM audit_entry WHERE customer_id = $1 AND resource_id =
 """
 
 
-async def list_entries_about(
-    conn: Connection | Pool, customer_id: UUID, object_id: UUID, limit: int
-) -> list[AuditEntry]:
+async def list_entries_about(conn: Db, customer_id: UUID, object_id: UUID, limit: int) -> list[AuditEntry]:
     """Return the newest successful actions on a thing of a customer, newest first."""
     return [_entry(row) for row in await conn.fetch(_ABOUT, customer_id, str(object_id), limit)]
 

@@ -25,7 +25,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import KEY_BYTES, associated_data, is_sealed_text, sealed_of_text, text_of_sealed
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db, Pool
 from billfold.platform.errors import InvariantError, Refused
 
 _RANDOM, _STABLE = b"\x02", b"\x03"
@@ -188,7 +188,7 @@ class DataKeys:
         other.pool = pool
         return other
 
-    async def of(self, conn: Connection | Pool, subject_id: UUID) -> DataKey:
+    async def of(self, conn: Db, subject_id: UUID) -> DataKey:
         """Return the key of a subject, created now if there is none. If two callers create one, one is written."""
         found = await self.load(conn, (subject_id,))
         if subject_id not in found:
@@ -197,7 +197,7 @@ class DataKeys:
             found = await self.load(conn, (subject_id,))
         return key_in(found, subject_id)
 
-    async def load(self, conn: Connection | Pool, subject_ids: Collection[UUID]) -> KeyRing:
+    async def load(self, conn: Db, subject_ids: Collection[UUID]) -> KeyRing:
         """Return the keys of those subjects that have one, None for a destroyed one; one statement for a list."""
         conn = self.pool or conn
         kept = {each: self._find_kept(each) for each in set(subject_ids)}
@@ -214,25 +214,25 @@ class DataKeys:
                 self._cache_key(key)
         return ring
 
-    async def seal(self, conn: Connection | Pool, subject_id: UUID, plain: bytes, aad: bytes) -> bytes:
+    async def seal(self, conn: Db, subject_id: UUID, plain: bytes, aad: bytes) -> bytes:
         """Return a value sealed with the subject's key, bound to `aad` (see `associated_data`)."""
         return (await self.of(conn, subject_id)).seal(plain, aad)
 
-    async def open(self, conn: Connection | Pool, subject_id: UUID, sealed: bytes, aad: bytes) -> bytes:
+    async def open(self, conn: Db, subject_id: UUID, sealed: bytes, aad: bytes) -> bytes:
         """Return what was sealed. Raises InvariantError when it was altered or moved, or is another subject's."""
         return (await self.open_many(conn, [SealedValue(subject_id, sealed, aad)]))[0]
 
-    async def seal_many(self, conn: Connection | Pool, values: Sequence[PlainValue]) -> list[bytes]:
+    async def seal_many(self, conn: Db, values: Sequence[PlainValue]) -> list[bytes]:
         """Return values of any subjects sealed, in their order."""
         await self.load(conn, [each.subject_id for each in values])
         return [(await self.of(conn, each.subject_id)).seal(each.plain, each.aad) for each in values]
 
-    async def open_many(self, conn: Connection | Pool, values: Sequence[SealedValue]) -> list[bytes]:
+    async def open_many(self, conn: Db, values: Sequence[SealedValue]) -> list[bytes]:
         """Return what was sealed, in its order. Raises InvariantError for the first that does not open."""
         ring = await self.load(conn, [each.subject_id for each in values])
         return [key_in(ring, each.subject_id).open(each.sealed, each.aad) for each in values]
 
-    async def shred(self, conn: Connection | Pool, subject_id: UUID, at: datetime) -> bool:
+    async def shred(self, conn: Db, subject_id: UUID, at: datetime) -> bool:
         """Destroy a key for good (`at`: business time); tell whether it was still there.
 
         Other processes may still read what it sealed for `KEY_LIFE`.
@@ -370,7 +370,7 @@ NOTE_COLUMNS: Final = tuple(
 
 
 async def open_column(
-    keys: DataKeys, conn: Connection | Pool, column: SealedColumn, rows: Sequence[tuple[UUID, object, str]]
+    keys: DataKeys, conn: Db, column: SealedColumn, rows: Sequence[tuple[UUID, object, str]]
 ) -> list[str | None]:
     """Return the values of rows given as (owner of the key, row id, stored value), in their order.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from billfold.data_keys.kms import WrappedKey
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db, Pool
 
 # A row of this transaction may still be rolled back; it is never older than the transaction.
 _LIST = """
@@ -72,17 +72,17 @@ class KeysOfMaster(NamedTuple):
     since: datetime
 
 
-async def list_keys(conn: Connection | Pool, subject_ids: Collection[UUID]) -> list[StoredKey]:
+async def list_keys(conn: Db, subject_ids: Collection[UUID]) -> list[StoredKey]:
     """Return the existing rows of these subjects."""
     return [StoredKey(*row) for row in await conn.fetch(_LIST, list(subject_ids))]
 
 
-async def add_key(conn: Connection | Pool, subject_id: UUID, key: WrappedKey) -> None:
+async def add_key(conn: Db, subject_id: UUID, key: WrappedKey) -> None:
     """Write a key unless the subject has one; waits for another transaction that is writing one."""
     await conn.execute(_ADD, subject_id, key.wrapped, key.master_key)
 
 
-async def shred_key(conn: Connection | Pool, subject_id: UUID, at: datetime) -> bool:
+async def shred_key(conn: Db, subject_id: UUID, at: datetime) -> bool:
     """Destroy a key, or record that there never will be one; tell whether anything changed."""
     if await conn.fetchval(_SHRED, subject_id, at) is not None:
         return True
@@ -105,12 +105,12 @@ async def replace_wrapped(pool: Pool, subject_id: UUID, old: WrappedKey, new: Wr
     return await pool.fetchval(_REPLACE_WRAPPED, subject_id, *old, *new) is not None
 
 
-async def list_by_master_key(conn: Connection | Pool) -> list[KeysOfMaster]:
+async def list_by_master_key(conn: Db) -> list[KeysOfMaster]:
     """Return how many keys each master key wraps, the most first."""
     return [KeysOfMaster(*row) for row in await conn.fetch(_BY_MASTER_KEY)]
 
 
-async def list_one_of_each(conn: Connection | Pool) -> list[tuple[UUID, WrappedKey]]:
+async def list_one_of_each(conn: Db) -> list[tuple[UUID, WrappedKey]]:
     """Return one key of each master key that wraps any."""
     return [(subject_id, WrappedKey(*wrapped)) for subject_id, *wrapped in await conn.fetch(_ONE_OF_EACH)]
 

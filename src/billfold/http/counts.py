@@ -14,7 +14,7 @@ from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import Headers, HttpResponse, ProblemWithHeaders, response_to
 from billfold.platform.addresses import network_of
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db, Pool
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import patiently
 from billfold.platform.ids import command_id
@@ -103,9 +103,7 @@ async def count_object(
         raise ProblemWithHeaders("rate-limited", detail, (b"retry-after", retry_after))
 
 
-async def count_address(
-    conn: Connection | Pool, address: str, now: datetime, *, limit: int = PER_MINUTE
-) -> list[tuple[bytes, bytes]]:
+async def count_address(conn: Db, address: str, now: datetime, *, limit: int = PER_MINUTE) -> list[tuple[bytes, bytes]]:
     """Count a request from an address in its minute and return the headers with the remaining number.
 
     Raises `rate-limited` beyond `limit`.
@@ -122,7 +120,7 @@ async def count_address(
     return headers
 
 
-async def _count(conn: Connection | Pool, caller: UUID, kind: str, starts_at: datetime, more: int = 1) -> int:
+async def _count(conn: Db, caller: UUID, kind: str, starts_at: datetime, more: int = 1) -> int:
     used: int = await patiently(lambda: conn.fetchval(_COUNT, caller, kind, starts_at, more))
     return used
 

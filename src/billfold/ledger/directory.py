@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from billfold.ledger.customers import CustomerRow, Entry
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db, Pool
 from billfold.platform.database.pool import Batcher
 
 DIRECTORY_CACHE_SIZE = 100_000
@@ -64,7 +64,7 @@ class Directory:
         return entries
 
 
-async def find_customer(conn: Connection | Pool, customer_id: UUID) -> CustomerRow | None:
+async def find_customer(conn: Db, customer_id: UUID) -> CustomerRow | None:
     """Return the current row of a customer, or None."""
     row = await conn.fetchrow(_CUSTOMER, customer_id)
     return None if row is None else CustomerRow(*row)

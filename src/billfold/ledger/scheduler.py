@@ -21,7 +21,7 @@ from billfold.ledger.commands import Books, Command, Outcome
 from billfold.ledger.context import Context
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.background_work import forget
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import Unavailable
@@ -32,18 +32,18 @@ _SCHEDULE = "SELECT scheduled_job_set($1)"
 _COMPLETE = "SELECT scheduled_job_complete($1, $2::text::uuid[], $3)"
 
 
-async def schedule(conn: Connection | Pool, jobs: Iterable[ScheduledJob]) -> None:
+async def schedule(conn: Db, jobs: Iterable[ScheduledJob]) -> None:
     """Schedule these jobs; one that is already scheduled is moved."""
     if made := list(jobs):
         await conn.execute(_SCHEDULE, made)
 
 
-async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
+async def cancel(conn: Db, kind: str, *object_ids: UUID) -> None:
     """Cancel the jobs of this kind for these objects, as far as they are scheduled."""
     await conn.execute(_COMPLETE, kind, uuid_array(object_ids), None)
 
 
-async def complete(conn: Connection | Pool, done: Sequence[ScheduledJob]) -> None:
+async def complete(conn: Db, done: Sequence[ScheduledJob]) -> None:
     """Remove jobs of one kind that were run; one that was rescheduled in the meantime stays."""
     if done:
         objects, instants = uuid_array(each.object_id for each in done), [each.at for each in done]
@@ -179,7 +179,7 @@ def bank_customer_id(seed: bytes) -> UUID:
     return derive(seed, command_id("founding", "house"), 0)
 
 
-async def next_due(conn: Connection | Pool) -> datetime | None:
+async def next_due(conn: Db) -> datetime | None:
     """Return the first instant at which anything is due, the end of the bank's own day included."""
     due: datetime | None = await conn.fetchval(_NEXT_DUE)
     return due
@@ -227,7 +227,7 @@ class FailingCustomer(NamedTuple):
     again_at: datetime
 
 
-async def list_failing(conn: Connection | Pool) -> list[FailingCustomer]:
+async def list_failing(conn: Db) -> list[FailingCustomer]:
     """Return the customers whose due work fails, the one due for longest first."""
     return [FailingCustomer(*row) for row in await conn.fetch(_FAILING, DUE_WORK)]
 

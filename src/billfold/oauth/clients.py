@@ -21,7 +21,7 @@ from billfold.oauth.rules.public_keys import InvalidKey, PublicKeyInfo, from_jwk
 from billfold.oauth.types import Client, ClientKey, NewClient
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 KEYS_MAX = 10
@@ -105,23 +105,23 @@ def check_client_with_key(new: NewClient, key: str, *, now: datetime) -> None:
         raise InvalidInput(mistakes)
 
 
-async def find_client(conn: Connection | Pool, client_id: str) -> Client | None:
+async def find_client(conn: Db, client_id: str) -> Client | None:
     """Return a client, active or revoked, or None."""
     row = await conn.fetchrow(_FIND, client_id)
     return None if row is None else _client(row)
 
 
-async def list_clients(conn: Connection | Pool) -> list[Client]:
+async def list_clients(conn: Db) -> list[Client]:
     """Return every client in the order of registration."""
     return [_client(row) for row in await conn.fetch(_LIST)]
 
 
-async def list_customer_clients(conn: Connection | Pool, owner_id: UUID) -> list[Client]:
+async def list_customer_clients(conn: Db, owner_id: UUID) -> list[Client]:
     """Return the clients that a company has registered, the newest first and revoked ones at the end."""
     return [_client(row) for row in await conn.fetch(_OF_CUSTOMER, owner_id)]
 
 
-async def get_customer_client(conn: Connection | Pool, owner_id: UUID, client_id: str) -> Client:
+async def get_customer_client(conn: Db, owner_id: UUID, client_id: str) -> Client:
     """Return a client that this company has registered. Raises NotFound for all others."""
     found = await find_client(conn, client_id)
     if found is None or found.owner_id != owner_id:
@@ -129,7 +129,7 @@ async def get_customer_client(conn: Connection | Pool, owner_id: UUID, client_id
     return found
 
 
-async def list_service_user_ids(conn: Connection | Pool, customer_id: UUID) -> list[str]:
+async def list_service_user_ids(conn: Db, customer_id: UUID) -> list[str]:
     """Return the active service users of a customer."""
     return [row["client_id"] for row in await conn.fetch(_SERVICE_USERS, customer_id)]
 
@@ -156,7 +156,7 @@ async def reactivate_client(conn: Connection, client_id: str) -> None:
 
 
 async def add_client_key(
-    conn: Connection | Pool,
+    conn: Db,
     client_id: str,
     key: str,
     *,
@@ -224,7 +224,7 @@ async def retire_client_key(conn: Connection, client_id: str, key_id: str, *, no
         await conn.execute(_RETIRE_ONE, client_id, key_id, now)
 
 
-async def list_client_keys(conn: Connection | Pool, client_id: str, now: datetime) -> list[ClientKey]:
+async def list_client_keys(conn: Db, client_id: str, now: datetime) -> list[ClientKey]:
     """Return the keys of a client that are accepted at wall time `now`, the newest first."""
     return [ClientKey(*row) for row in await conn.fetch(_KEYS, client_id, now)]
 

@@ -14,7 +14,7 @@ from billfold.oauth.rules import public_keys
 from billfold.oauth.rules.public_keys import ALGORITHMS
 from billfold.oauth.types import OAuthError, invalid_dpop_proof
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 
 LEEWAY_SECONDS = 10
 _LEEWAY = timedelta(seconds=LEEWAY_SECONDS)
@@ -94,7 +94,7 @@ def verify_proof(
     return Proof(key.thumbprint, jti, until)
 
 
-async def consume_proof(conn: Connection | Pool, jkt: str, jti: str, until: datetime) -> bool:
+async def consume_proof(conn: Db, jkt: str, jti: str, until: datetime) -> bool:
     """Return whether a proof is used for the first time, and mark it as used."""
     jti_hash = hashlib.sha256(jti.encode("utf-8", "surrogatepass")).digest()
     return await conn.fetchval(_CONSUME, jkt, jti_hash, until) is True

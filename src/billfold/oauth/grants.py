@@ -12,7 +12,7 @@ from billfold.identity.members.store import is_active_member
 from billfold.oauth.rules.authorization_params import sort_scopes
 from billfold.oauth.types import AccessToken, Client, OAuthGrant, TokenSubject
 from billfold.platform import crypto
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 
 ACCESS_TOKEN_LIFETIME = timedelta(seconds=900)
 USE_RECORDED_EVERY = timedelta(minutes=1)
@@ -44,18 +44,18 @@ UPDATE oauth_grant SET last_used_at = $2 WHERE grant_id = $1 AND (last_used_at I
 """
 
 
-async def issue_access(conn: Connection | Pool, *, scopes: Iterable[str], now: datetime, **subject: Any) -> str:
+async def issue_access(conn: Db, *, scopes: Iterable[str], now: datetime, **subject: Any) -> str:
     """Return a new access token without a grant; `subject` are fields of `TokenSubject`."""
     return await issue_access_token(conn, TokenSubject(scopes=tuple(scopes), **subject), now)
 
 
-async def issue_access_token(conn: Connection | Pool, subject: TokenSubject, now: datetime) -> str:
+async def issue_access_token(conn: Db, subject: TokenSubject, now: datetime) -> str:
     """Return a new access token for a holder. Only its hash is kept."""
     return await insert_token(conn, "access_token", subject, now=now, expires_at=now + ACCESS_TOKEN_LIFETIME)
 
 
 async def insert_token(
-    conn: Connection | Pool,
+    conn: Db,
     table: Literal["access_token", "refresh_token"],
     subject: TokenSubject,
     *,
@@ -68,13 +68,13 @@ async def insert_token(
     return token
 
 
-async def find_access_token(conn: Connection | Pool, token: str, now: datetime) -> AccessToken | None:
+async def find_access_token(conn: Db, token: str, now: datetime) -> AccessToken | None:
     """Return the subject of a token at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(token), now)
     return None if row is None else msgspec.convert(dict(row), AccessToken)
 
 
-async def record_use(conn: Connection | Pool, token: AccessToken, now: datetime) -> None:
+async def record_use(conn: Db, token: AccessToken, now: datetime) -> None:
     """Record that the grant of a token is in use, at most once a minute."""
     before = now - USE_RECORDED_EVERY
     if token.grant_id is not None and (token.grant_used_at is None or token.grant_used_at <= before):
@@ -128,7 +128,7 @@ class TokenIntrospection(NamedTuple):
     expires_at: datetime
 
 
-async def list_grants(conn: Connection | Pool, user_id: UUID) -> list[OAuthGrant]:
+async def list_grants(conn: Db, user_id: UUID) -> list[OAuthGrant]:
     """Return the grants of a user, newest first."""
     return [
         msgspec.convert({**row, "scopes": sort_scopes(row["scopes"])}, OAuthGrant)
@@ -145,7 +145,7 @@ async def revoke_grant(conn: Connection, *, user_id: UUID, grant_id: UUID, now: 
     return True
 
 
-async def revoke_session_tokens(conn: Connection | Pool, session_id: UUID) -> None:
+async def revoke_session_tokens(conn: Db, session_id: UUID) -> None:
     """End the access tokens of a session when its user signs out.
 
     Refresh tokens stay: the user consented to offline access.
@@ -193,7 +193,7 @@ async def revoke_token(conn: Connection, client: Client, token: str) -> None:
             await delete_tokens(conn, family_id=family)
 
 
-async def introspect(conn: Connection | Pool, client: Client, token: str, now: datetime) -> TokenIntrospection | None:
+async def introspect(conn: Db, client: Client, token: str, now: datetime) -> TokenIntrospection | None:
     """Return the subject of a token of this client, or None: unknown, another client's, or expired."""
     row = await conn.fetchrow(_INTROSPECT, crypto.hash_token(token), client.client_id, now)
     if row is None:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from billfold.oauth.rules.public_keys import from_jwk, to_jwk
 from billfold.platform.crypto import Vault, associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import InvariantError
 
 ALGORITHMS = ("PS256", "RS256")
@@ -46,7 +46,7 @@ class SigningKey:
     retires_at: datetime | None
 
 
-async def list_published_keys(conn: Connection | Pool, vault: Vault, now: datetime) -> list[SigningKey]:
+async def list_published_keys(conn: Db, vault: Vault, now: datetime) -> list[SigningKey]:
     """Return the active keys and those still accepted, the newest first."""
     return [_unseal(row, vault) for row in await conn.fetch(_PUBLISHED, now)]
 

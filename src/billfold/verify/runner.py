@@ -43,7 +43,7 @@ from billfold.platform.database.checks import (
     count_rows,
     run_checks,
 )
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.distribution import fetch_of_all, is_distributed
 from billfold.platform.errors import BillfoldError
 from billfold.treasury.market_log import check_market
@@ -324,7 +324,7 @@ async def record_verification(conn: Connection, vault: Vault, report: Report, *,
     return True
 
 
-async def find_last_verification(conn: Connection | Pool) -> Verification | None:
+async def find_last_verification(conn: Db) -> Verification | None:
     """Return the last result, or None before the first."""
     row = await conn.fetchrow(_LAST)
     if row is None:

@@ -19,7 +19,7 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.background_work import forget, put_aside
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.database.usage_counts import count_usage, hashed_subject
 from billfold.platform.errors import Refused
@@ -60,7 +60,7 @@ UPDATE outbound_email SET sent_at = $2, sealed = NULL WHERE email_id = $1
 
 
 async def queue_email(
-    conn: Connection | Pool, vault: Vault, email: str, notice: EmailContent, *, now: datetime, is_awaited: bool = True
+    conn: Db, vault: Vault, email: str, notice: EmailContent, *, now: datetime, is_awaited: bool = True
 ) -> None:
     """Queue an e-mail to an address, ahead of others if a person waits for it."""
     email_id = ids.new()
@@ -75,7 +75,7 @@ def mailbox_of(vault: Vault, email: str) -> UUID:
     return hashed_subject(vault, f"{local.partition('+')[0].replace('.', '')}@{domain}", "mailbox")
 
 
-async def claim_emails(conn: Connection | Pool, now: datetime) -> Sequence[Record]:
+async def claim_emails(conn: Db, now: datetime) -> Sequence[Record]:
     """Return pending e-mails, at most ten; one that is not marked as sent is claimed again."""
     rows: Sequence[Record] = await conn.fetch(_CLAIM, now, ATTEMPTS_MAX, _BATCH_SIZE)
     return rows
@@ -90,7 +90,7 @@ def open_email(row: Record, vault: Vault) -> OutboundEmail:
     )
 
 
-async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
+async def mark_email_sent(conn: Db, email_id: UUID, now: datetime) -> None:
     """Mark an e-mail as sent. Its content and recipient are deleted."""
     await conn.execute(_SENT, email_id, now)
 

@@ -22,7 +22,7 @@ from billfold.events.notifications.kinds import (
 from billfold.identity.users.contact_details import USERS
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError, NotFound, Refused
 from billfold.platform.text import plain_text, without_links
@@ -59,7 +59,7 @@ SELECT p.user_id, p.first_name, p.email, p.phone_number
 """
 
 
-async def list_audiences(conn: Connection | Pool, customer_id: UUID) -> list[NotificationAudience]:
+async def list_audiences(conn: Db, customer_id: UUID) -> list[NotificationAudience]:
     """Return the audience of every type a team may choose one for, chosen or not."""
     chosen = {row["type"]: row for row in await conn.fetch(_CUSTOM, customer_id)}
     return [
@@ -69,7 +69,7 @@ async def list_audiences(conn: Connection | Pool, customer_id: UUID) -> list[Not
     ]
 
 
-async def get_audience(conn: Connection | Pool, customer_id: UUID, kind: str) -> NotificationAudience:
+async def get_audience(conn: Db, customer_id: UUID, kind: str) -> NotificationAudience:
     """Return the audience of a type. Raises NotFound for an unknown one."""
     known = get_notification_type(kind)
     row = await conn.fetchrow(f"{_CUSTOM} AND type = $2", customer_id, kind)
@@ -120,7 +120,7 @@ async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool
 
 
 async def list_recipients(
-    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, audience: NotificationAudience
+    conn: Db, vault: Vault, customer_id: UUID, *, audience: NotificationAudience
 ) -> list[Recipient]:
     """Return the current members of an audience: active members only."""
     rows = await conn.fetch(_RECIPIENTS, customer_id, audience.roles, audience.user_ids)
@@ -219,7 +219,7 @@ async def notify(
 
 
 async def set_status(
-    conn: Connection | Pool, customer_id: UUID, user_id: UUID, notification_id: UUID, *, status: Status, now: datetime
+    conn: Db, customer_id: UUID, user_id: UUID, notification_id: UUID, *, status: Status, now: datetime
 ) -> bool:
     """Record that a user has read a notification, or marked it unread; return whether that changes anything."""
     read_at = now if status == "READ" else None
@@ -227,13 +227,13 @@ async def set_status(
     return found is True
 
 
-async def set_all_read(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> int:
+async def set_all_read(conn: Db, customer_id: UUID, user_id: UUID, *, now: datetime) -> int:
     """Record that a user has read every notification of a customer; return how many were unread."""
     done = await conn.execute(_SET_ALL_READ, customer_id, user_id, now)
     return int(done.rpartition(" ")[2])
 
 
-async def count_unread(conn: Connection | Pool, customer_id: UUID, user_id: UUID | None) -> int:
+async def count_unread(conn: Db, customer_id: UUID, user_id: UUID | None) -> int:
     """Return how many notifications of a customer a user has not read, at most a thousand."""
     found: int = await conn.fetchval(_COUNT_UNREAD, customer_id, user_id)
     return found
@@ -290,7 +290,7 @@ user (NULL), and by status."""
 
 
 async def get_notification(
-    conn: Connection | Pool, customer_id: UUID, user_id: UUID | None, notification_id: UUID
+    conn: Db, customer_id: UUID, user_id: UUID | None, notification_id: UUID
 ) -> CustomerNotification:
     """Return one notification. Raises NotFound, also if it belongs to someone else."""
     statement = (_OF_CUSTOMER if user_id is None else _OF_USER) + " AND notification_id = $3"

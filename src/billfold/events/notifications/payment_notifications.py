@@ -23,7 +23,7 @@ from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.background_work import put_aside, read_put_aside
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.database.shortage import is_shortage
 from billfold.platform.dates import iso_z
@@ -136,7 +136,7 @@ SELECT requester_id, amount, reason, status FROM reversal_request WHERE customer
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
-async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True) -> int:
+async def notify_of_payments(conn: Db, vault: Vault, *, now: datetime, wait: bool = True) -> int:
     """Notify users of events since the last call; return how many events there were.
 
     Safe from anywhere at any time. Without `wait` it returns while another transaction does it.

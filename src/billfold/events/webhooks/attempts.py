@@ -12,7 +12,7 @@ from billfold.events.store import envelope_of, event_of, with_notes
 from billfold.events.webhooks.store import Attempt, Delivery, SubscriptionQueue, policy_of
 from billfold.events.webhooks.subscriptions import secret_context
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 
 FAILURES_BEFORE_NOTIFICATION = 10
 """Number of consecutive failures after which the team is notified."""
@@ -130,7 +130,7 @@ async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now:
     return ended + await _update_queues(conn, attempts)
 
 
-async def purge_attempts(conn: Connection | Pool, before: datetime, *, limit: int) -> int:
+async def purge_attempts(conn: Db, before: datetime, *, limit: int) -> int:
     """Delete the attempts of deliveries whose last attempt is older; return how many.
 
     Examines up to `limit` attempts. Deliveries that wait for a retry keep theirs.
@@ -252,17 +252,17 @@ async def register_worker(conn: Connection, now: datetime) -> int:
     return number
 
 
-async def unregister_workers(conn: Connection | Pool, *numbers: int) -> None:
+async def unregister_workers(conn: Db, *numbers: int) -> None:
     """Remove workers and release their queues."""
     await conn.execute(_UNREGISTER, list(numbers))
 
 
-async def record_heartbeat(conn: Connection | Pool, worker_no: int, now: datetime) -> bool:
+async def record_heartbeat(conn: Db, worker_no: int, now: datetime) -> bool:
     """Send a heartbeat; False if others have declared this worker dead."""
     return str(await conn.execute(_HEARTBEAT, worker_no, now)) == "UPDATE 1"
 
 
-async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: datetime) -> int:
+async def release_dead_workers(conn: Db, worker_no: int, now: datetime) -> int:
     """Release the queues of dead workers; return how many workers there were."""
     rows = await conn.fetch(_DEAD, worker_no, now - WORKER_TIMEOUT, WORKER_LOCK_CLASS)
     if rows:
@@ -271,7 +271,7 @@ async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: dat
 
 
 async def claim_queues(
-    conn: Connection | Pool, worker_no: int, now: datetime, *, failing: bool, limit: int, per_subscriber: int
+    conn: Db, worker_no: int, now: datetime, *, failing: bool, limit: int, per_subscriber: int
 ) -> list[UUID]:
     """Return up to `limit` queues with due deliveries, now claimed by this worker.
 
@@ -284,7 +284,7 @@ async def claim_queues(
 
 
 async def read_queue(
-    conn: Connection | Pool, vault: Vault, subscription_id: UUID, worker_no: int, now: datetime
+    conn: Db, vault: Vault, subscription_id: UUID, worker_no: int, now: datetime
 ) -> SubscriptionQueue | None:
     """Return the current state of a queue; None if it is not this worker's, or the subscription is disabled."""
     row = await conn.fetchrow(_QUEUE, subscription_id, worker_no, now)
@@ -304,7 +304,7 @@ async def read_queue(
 
 
 async def list_due_deliveries(
-    conn: Connection | Pool, keys: DataKeys, queue: SubscriptionQueue, now: datetime, *, limit: int
+    conn: Db, keys: DataKeys, queue: SubscriptionQueue, now: datetime, *, limit: int
 ) -> list[Delivery]:
     """Return the next due deliveries of a queue, in sending order."""
     rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
@@ -315,7 +315,7 @@ async def list_due_deliveries(
     ]
 
 
-async def pause_queue(conn: Connection | Pool, subscription_id: UUID, worker_no: int, until: datetime) -> None:
+async def pause_queue(conn: Db, subscription_id: UUID, worker_no: int, until: datetime) -> None:
     """Release a queue that cannot be processed; it is not claimed until then."""
     await conn.execute(_PAUSE, subscription_id, worker_no, until)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from billfold.events.schemas import Subscriber
 from billfold.events.webhooks.store import OWNED_BY, EventSimulation, Subscription
 from billfold.events.webhooks.subscriptions import lock_subscription
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused
 
@@ -63,9 +63,7 @@ ON CONFLICT DO NOTHING
 """
 
 
-async def resend(
-    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, event_id: UUID, *, now: datetime
-) -> None:
+async def resend(conn: Db, owner: Subscriber, subscription_id: UUID, event_id: UUID, *, now: datetime) -> None:
     """Deliver one event again, whatever the result of its earlier attempts.
 
     Raises NotFound for an event that was never for this subscription, and Refused
@@ -79,7 +77,7 @@ async def resend(
 
 
 async def redeliver_failed(
-    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime
+    conn: Db, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime
 ) -> int:
     """Deliver again the events that failed since a wall time; return how many."""
     async with in_transaction(conn) as tx:
@@ -89,9 +87,7 @@ async def redeliver_failed(
     return done
 
 
-async def replay_missing(
-    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime
-) -> int:
+async def replay_missing(conn: Db, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime) -> int:
     """Deliver events that were raised since then (`timestamp` of events) and never queued; return how many.
 
     These were raised before it subscribed, or while it was disabled or had other types.
@@ -104,7 +100,7 @@ async def replay_missing(
     return _affected_rows(status)
 
 
-async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: EventSimulation, *, now: datetime) -> int:
+async def simulate_event(conn: Db, owner: Subscriber, event: EventSimulation, *, now: datetime) -> int:
     """Queue a simulated event for the owner's subscriptions to its kind; return how many.
 
     Repeating the same event changes nothing. Raises Refused `duplicate-id` for another event with its id.
@@ -120,7 +116,7 @@ async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: Even
 
 
 async def send_example(
-    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, event: EventSimulation, *, now: datetime
+    conn: Db, owner: Subscriber, subscription_id: UUID, event: EventSimulation, *, now: datetime
 ) -> None:
     """Queue a simulated event for one subscription, regardless of its types."""
     async with in_transaction(conn) as tx:

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.schemas import DeliveryAttempt, Subscriber
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import KeysetList
 from billfold.platform.errors import NotFound
 
@@ -146,7 +146,7 @@ ATTEMPTS = KeysetList(_ATTEMPTS, _attempt, called_at="timestamptz", delivery_att
 """The attempts of a subscription ($1), or those for one event ($2)."""
 
 
-async def get_subscription(conn: Connection | Pool, owner: Subscriber, subscription_id: UUID) -> Subscription:
+async def get_subscription(conn: Db, owner: Subscriber, subscription_id: UUID) -> Subscription:
     """Return the owner's subscription. Raises NotFound."""
     row = await conn.fetchrow(_GET, owner.partner_id, owner.customer_id, subscription_id)
     if row is None:
@@ -155,7 +155,7 @@ async def get_subscription(conn: Connection | Pool, owner: Subscriber, subscript
 
 
 async def list_attempts_of_events(
-    conn: Connection | Pool, owner: Subscriber, event_ids: Iterable[UUID], subscription_id: UUID | None = None
+    conn: Db, owner: Subscriber, event_ids: Iterable[UUID], subscription_id: UUID | None = None
 ) -> dict[UUID, list[DeliveryAttempt]]:
     """Return the attempts for the owner's subscriptions, or for one of them, oldest first.
 
@@ -196,7 +196,7 @@ SUMMARY_MAX = 1_000
 
 
 async def summarize_deliveries(
-    conn: Connection | Pool, subscription_ids: Iterable[UUID], since: datetime
+    conn: Db, subscription_ids: Iterable[UUID], since: datetime
 ) -> dict[UUID, DeliverySummary]:
     """Return the state of deliveries by subscription; counts end at `SUMMARY_MAX`."""
     rows = await conn.fetch(_SUMMARY, list(subscription_ids), since, SUMMARY_MAX)

@@ -18,7 +18,7 @@ from billfold.identity.partners.caller import Caller
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound
 
@@ -166,7 +166,7 @@ VALUES ($1, $2, $3, $4)
 
 
 async def create_subscription(
-    conn: Connection | Pool,
+    conn: Db,
     vault: Vault,
     owner: Subscriber,
     *,
@@ -201,7 +201,7 @@ async def create_subscription(
 
 
 async def update_subscription(
-    conn: Connection | Pool,
+    conn: Db,
     vault: Vault,
     owner: Subscriber,
     subscription_id: UUID,
@@ -225,9 +225,7 @@ async def update_subscription(
     return updated
 
 
-async def delete_subscription(
-    conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, *, now: datetime
-) -> None:
+async def delete_subscription(conn: Db, owner: Subscriber, subscription_id: UUID, *, now: datetime) -> None:
     """Delete a subscription: no more events are delivered to it. Raises NotFound."""
     async with in_transaction(conn) as tx:
         await lock_subscription(tx, owner, subscription_id)

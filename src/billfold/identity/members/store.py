@@ -14,7 +14,7 @@ from billfold.identity.users.contact_details import COLUMNS, INVITATIONS, USERS,
 from billfold.identity.users.rules import Organization, Role
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import NotFound, Refused
 
 _TEAM = """
@@ -132,21 +132,21 @@ class RegisteredKey(NamedTuple):
     created_at: datetime
 
 
-async def list_security(conn: Connection | Pool, customer_id: UUID, *, wall: datetime) -> dict[UUID, MemberSecurity]:
+async def list_security(conn: Db, customer_id: UUID, *, wall: datetime) -> dict[UUID, MemberSecurity]:
     """Return how the members of a team sign in, by their ids."""
     rows = await conn.fetch(_SECURITY, customer_id, wall)
     return {member_id: MemberSecurity(*rest) for member_id, *rest in rows}
 
 
 async def list_keys_registered_by(
-    conn: Connection | Pool, customer_id: UUID, member_id: UUID, *, wall: datetime
+    conn: Db, customer_id: UUID, member_id: UUID, *, wall: datetime
 ) -> list[RegisteredKey]:
     """Return the valid keys that a member has registered, the newest first: they may have the private ones."""
     return [RegisteredKey(*row) for row in await conn.fetch(_KEYS_BY, customer_id, member_id, wall)]
 
 
 async def list_team(
-    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, now: datetime, as_of: datetime | None = None
+    conn: Db, vault: Vault, customer_id: UUID, *, now: datetime, as_of: datetime | None = None
 ) -> list[Member]:
     """Return all members of a team and invitations into it, by name, service users last.
 
@@ -158,7 +158,7 @@ async def list_team(
 
 
 async def get_member(
-    conn: Connection | Pool,
+    conn: Db,
     vault: Vault,
     customer_id: UUID,
     *,
@@ -177,7 +177,7 @@ async def get_member(
     return _member(row, vault, user_id=row["user_id"])
 
 
-async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
+async def list_key_owner_ids(conn: Db, client_id: str) -> frozenset[UUID]:
     """Return the users who ever registered a key of a client, themselves or through a service user.
 
     Each of them can act as the client, so all are excluded from approving its requests.
@@ -185,9 +185,7 @@ async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozens
     return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 
 
-async def keep_former(
-    conn: Connection | Pool, customer_id: UUID, ids: Collection[UUID] | None, *, now: datetime
-) -> None:
+async def keep_former(conn: Db, customer_id: UUID, ids: Collection[UUID] | None, *, now: datetime) -> None:
     """Keep members and invitations as they are before a change, for reads as of an instant.
 
     They are named by the id of the member or of the user; None are all. `now` is the bank's time.
@@ -196,7 +194,7 @@ async def keep_former(
 
 
 async def _list_as_of(
-    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, as_of: datetime, member_id: UUID | None = None
+    conn: Db, vault: Vault, customer_id: UUID, *, as_of: datetime, member_id: UUID | None = None
 ) -> list[Member]:
     # Two statements: on a cluster the former rows are on another node than the team.
     former = await conn.fetchval(_FORMER, customer_id, as_of, member_id)
@@ -233,7 +231,7 @@ SELECT true FROM membership m JOIN user_account p USING (user_id)
 
 
 async def create_user(
-    conn: Connection | Pool,
+    conn: Db,
     vault: Vault,
     *,
     email: str,
@@ -263,7 +261,7 @@ async def create_user(
 
 
 async def add_member(
-    conn: Connection | Pool,
+    conn: Db,
     customer_id: UUID,
     user_id: UUID,
     *,
@@ -284,14 +282,14 @@ async def add_member(
     return found
 
 
-async def require_company(conn: Connection | Pool, customer_id: UUID) -> None:
+async def require_company(conn: Db, customer_id: UUID) -> None:
     """Refuse the bank itself and partners: applications never act for them. Raises `forbidden`."""
     role = await conn.fetchval("SELECT role FROM customer WHERE customer_id = $1", customer_id)
     if role is not None:
         Organization(role).require_company()
 
 
-async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:
+async def is_active_member(conn: Db, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:
     """Return whether an active user is an active member of a customer's team.
 
     With `lock` the membership cannot change until the transaction ends.
@@ -299,7 +297,7 @@ async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: 
     return await conn.fetchval(_IS_ACTIVE + ("FOR SHARE OF m" if lock else ""), customer_id, user_id) is True
 
 
-async def deactivate_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
+async def deactivate_member(conn: Db, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
     """End a membership at once. Raises NotFound if there is no active one."""
     if await conn.fetchval(_DEACTIVATE, customer_id, user_id, now) is None:
         raise NotFound("There is no such member.")

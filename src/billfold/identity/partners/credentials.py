@@ -16,7 +16,7 @@ from billfold.identity.partners.store import secret_context
 from billfold.identity.users import lockout
 from billfold.platform import crypto, ids
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
@@ -107,7 +107,7 @@ async def rotate_secret(conn: Connection, vault: Vault, partner_id: UUID, *, now
 
 
 async def create_partner_user(
-    conn: Connection | Pool,
+    conn: Db,
     partner_id: UUID,
     *,
     username: str,
@@ -137,7 +137,7 @@ async def create_partner_user(
     return user_id
 
 
-async def set_partner_password(conn: Connection | Pool, user_id: UUID, password: str) -> None:
+async def set_partner_password(conn: Db, user_id: UUID, password: str) -> None:
     """Give a user a new password and unlock them; their tokens end."""
     rules.check_password(password)
     username = await conn.fetchval(
@@ -149,9 +149,7 @@ async def set_partner_password(conn: Connection | Pool, user_id: UUID, password:
     await lockout.clear_attempts(conn, lockout.partner_subject(username))
 
 
-async def register_partner_key(
-    conn: Connection | Pool, user_id: UUID, *, algorithm: str, public_pem: str, now: datetime
-) -> str:
+async def register_partner_key(conn: Db, user_id: UUID, *, algorithm: str, public_pem: str, now: datetime) -> str:
     """Register a public key (PEM) for assertions of a user and return its key id.
 
     The id is the beginning of the key's own hash. Raises InvalidInput if the key does not fit
@@ -173,26 +171,26 @@ async def register_partner_key(
     return key_id
 
 
-async def revoke_partner_key(conn: Connection | Pool, key_id: str, *, now: datetime) -> None:
+async def revoke_partner_key(conn: Db, key_id: str, *, now: datetime) -> None:
     """Revoke a key; tokens of its user end. Raises NotFound if no valid key has that id."""
     if await conn.fetchval(_REVOKE_KEY, key_id, now) is None:
         raise NotFound("There is no such key.")
 
 
-async def disable_partner_user(conn: Connection | Pool, user_id: UUID, *, now: datetime) -> int:
+async def disable_partner_user(conn: Db, user_id: UUID, *, now: datetime) -> int:
     """Disable a user for good: tokens end, keys are revoked. Return how many keys were."""
     revoked: int = await conn.fetchval(_DISABLE_USER, user_id, now)
     return revoked
 
 
-async def set_feature(conn: Connection | Pool, partner_id: UUID, feature: str, *, enabled: bool) -> None:
+async def set_feature(conn: Db, partner_id: UUID, feature: str, *, enabled: bool) -> None:
     """Switch a feature of a partner on or off. Raises NotFound."""
     updated = await conn.fetchval(_SET_FEATURE, partner_id, feature, [feature] if enabled else [])
     if updated is None:
         raise NotFound("There is no such partner.")
 
 
-async def set_allowed_networks(conn: Connection | Pool, partner_id: UUID, networks: Iterable[str]) -> None:
+async def set_allowed_networks(conn: Db, partner_id: UUID, networks: Iterable[str]) -> None:
     """Set the networks that a partner may call from, as CIDR; empty: from anywhere."""
     await conn.execute(
         "UPDATE partner SET allowed_networks = $2::text[]::cidr[], version = version + 1 WHERE partner_id = $1",
@@ -201,7 +199,7 @@ async def set_allowed_networks(conn: Connection | Pool, partner_id: UUID, networ
     )
 
 
-async def set_limits(conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int) -> None:
+async def set_limits(conn: Db, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int) -> None:
     """Set the requests per minute, and those that move money, that each token may send."""
     await conn.execute(
         "UPDATE partner SET rate_per_minute = $2, money_per_minute = $3, version = version + 1 WHERE partner_id = $1",
@@ -211,9 +209,7 @@ async def set_limits(conn: Connection | Pool, partner_id: UUID, *, rate_per_minu
     )
 
 
-async def issue_token(
-    conn: Connection | Pool, *, partner_id: UUID, user_id: UUID, now: datetime
-) -> tuple[str, datetime]:
+async def issue_token(conn: Db, *, partner_id: UUID, user_id: UUID, now: datetime) -> tuple[str, datetime]:
     """Return a new access token and when it expires. Only its hash is kept."""
     secret, token_hash = crypto.new_token()
     expires_at = now + rules.TOKEN_LIFETIME
@@ -229,7 +225,7 @@ async def issue_token(
     return secret, expires_at
 
 
-async def consume_assertion(conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime) -> bool:
+async def consume_assertion(conn: Db, *, issuer: str, jti: str, expires_at: datetime) -> bool:
     """Return whether an assertion is used for the first time, and mark it as used."""
     updated = await conn.fetchval(
         "INSERT INTO consumed_assertion (issuer, jti_hash, expires_at) VALUES ($1, $2, $3) "
@@ -272,12 +268,12 @@ def _checked_key(algorithm: str, public_pem: str) -> tuple[str, str]:
     return pem.decode(), hashlib.sha256(der).hexdigest()
 
 
-async def is_own_network(conn: Connection | Pool, username: str, network: str, now: datetime) -> bool:
+async def is_own_network(conn: Db, username: str, network: str, now: datetime) -> bool:
     """Return whether a user has logged in from a network in recent months."""
     return await conn.fetchval(_IS_OWN, _network_subject(username, network), _OWN_NETWORK, now) is True
 
 
-async def keep_own_network(conn: Connection | Pool, username: str, network: str, now: datetime) -> None:
+async def keep_own_network(conn: Db, username: str, network: str, now: datetime) -> None:
     """Record that a user has logged in from a network."""
     await conn.execute(_KEEP_OWN, _network_subject(username, network), _OWN_NETWORK, now + _OWN_NETWORK_KEPT)
 

@@ -9,7 +9,7 @@ import msgspec
 from billfold.identity.partners import rules
 from billfold.identity.partners.rules import PartnerRow
 from billfold.platform.crypto import Vault, associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 
 _PARTNER = """p.partner_id, p.slug, p.name, p.own_customer_id, p.features, p.rate_per_minute,
        p.money_per_minute, p.allowed_networks::text[]"""
@@ -49,26 +49,24 @@ SELECT secret_no, created_at, expires_at FROM partner_secret
 """
 
 
-async def find_partner(conn: Connection | Pool, slug: str) -> PartnerRow | None:
+async def find_partner(conn: Db, slug: str) -> PartnerRow | None:
     """Return the partner of a slug, or None."""
     row = await conn.fetchrow(_FIND_PARTNER, slug)
     return None if row is None else _partner(row)
 
 
-async def get_first_partner_id(conn: Connection | Pool) -> UUID | None:
+async def get_first_partner_id(conn: Db) -> UUID | None:
     """Return the bank's first partner, in a sandbox the partner created with it; None before there is one."""
     first: UUID | None = await conn.fetchval(_FIRST_PARTNER)
     return first
 
 
-async def list_partners(conn: Connection | Pool) -> list[PartnerRow]:
+async def list_partners(conn: Db) -> list[PartnerRow]:
     """Return every partner in the order of their slugs: a bank has few."""
     return [_partner(row) for row in await conn.fetch(_LIST_PARTNERS)]
 
 
-async def find_credential(
-    conn: Connection | Pool, vault: Vault, token_hash: bytes, now: datetime
-) -> rules.Credential | None:
+async def find_credential(conn: Db, vault: Vault, token_hash: bytes, now: datetime) -> rules.Credential | None:
     """Return the subject of a token at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_CREDENTIAL, token_hash, now)
     if row is None:
@@ -84,19 +82,19 @@ async def find_credential(
     )
 
 
-async def find_partner_user(conn: Connection | Pool, username: str) -> rules.PartnerUser | None:
+async def find_partner_user(conn: Db, username: str) -> rules.PartnerUser | None:
     """Return the user of that name, or None if no such user may log in."""
     row = await conn.fetchrow(_USER, username)
     return None if row is None else rules.PartnerUser(*row)
 
 
-async def find_partner_key(conn: Connection | Pool, key_id: str) -> rules.PartnerKey | None:
+async def find_partner_key(conn: Db, key_id: str) -> rules.PartnerKey | None:
     """Return the valid key with that id, or None."""
     row = await conn.fetchrow(_KEY, key_id)
     return None if row is None else rules.PartnerKey(*row)
 
 
-async def list_partner_keys(conn: Connection | Pool, partner_id: UUID) -> list[rules.RegisteredKey]:
+async def list_partner_keys(conn: Db, partner_id: UUID) -> list[rules.RegisteredKey]:
     """Return the keys of a partner's users, oldest first, revoked ones too."""
     return [rules.RegisteredKey(*row) for row in await conn.fetch(_KEYS, partner_id)]
 
@@ -108,12 +106,12 @@ async def lock_newest_secret(conn: Connection, partner_id: UUID) -> int:
     return newest
 
 
-async def list_partner_users(conn: Connection | Pool, partner_id: UUID) -> list[str]:
+async def list_partner_users(conn: Db, partner_id: UUID) -> list[str]:
     """Return the names of the users who may log in for a partner."""
     return [row["username"] for row in await conn.fetch(_USERS, partner_id)]
 
 
-async def list_secrets(conn: Connection | Pool, partner_id: UUID, now: datetime) -> list[rules.SigningSecret]:
+async def list_secrets(conn: Db, partner_id: UUID, now: datetime) -> list[rules.SigningSecret]:
     """Return the valid signing secrets at wall time `now`, without the secret values, the newest first."""
     return [rules.SigningSecret(*row) for row in await conn.fetch(_SECRETS, partner_id, now)]
 

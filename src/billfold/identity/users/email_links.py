@@ -9,7 +9,7 @@ from billfold.identity.users.rules import LinkPurpose, User
 from billfold.identity.users.store import find_user
 from billfold.platform import crypto
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import Refused
 
@@ -54,7 +54,7 @@ async def create_reset_link(conn: Connection, user_id: UUID, *, limits: Mapping[
         return await create_link(conn, user_id, "reset", now=now)
 
 
-async def find_link_user(conn: Connection | Pool, vault: Vault, secret: str, *, now: datetime) -> User | None:
+async def find_link_user(conn: Db, vault: Vault, secret: str, *, now: datetime) -> User | None:
     """Return the user of a valid link without using it up."""
     user_id = await conn.fetchval(_FIND, crypto.hash_token(secret), now)
     return None if user_id is None else await find_user(conn, vault, user_id)

@@ -14,7 +14,7 @@ from billfold.identity.users.rules import LockoutPolicy
 from billfold.platform import crypto
 from billfold.platform.addresses import network_of
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.ids import command_id
 
 Factor = Literal["password", "code", "address", "partner"]
@@ -96,7 +96,7 @@ async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime
         return AttemptResult(0, locks=failures_now == subject.pace.lock_after)
 
 
-async def clear_attempts(conn: Connection | Pool, subject: AttemptSubject) -> None:
+async def clear_attempts(conn: Db, subject: AttemptSubject) -> None:
     """Reset the count after a success. For an address only that one attempt is forgiven."""
     if subject.factor == "address":
         await conn.execute(

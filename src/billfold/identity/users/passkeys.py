@@ -20,7 +20,7 @@ from webauthn.helpers.exceptions import WebAuthnException
 
 from billfold.identity.users.rules import CHALLENGE_LIFETIME, Confirmation, Passkey, User
 from billfold.platform import ids
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 
 _CHALLENGE_BYTES = 32
 _INVALID = (WebAuthnException, ValueError, KeyError, TypeError)
@@ -163,14 +163,14 @@ def parse_credential_id(answer: str) -> bytes | None:
         return None
 
 
-async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: datetime) -> bytes:
+async def new_challenge(conn: Db, cookie_hash: bytes, now: datetime) -> bytes:
     """Return a challenge for the browser of that cookie, valid once and for five minutes."""
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
     await keep_challenge(conn, challenge, cookie_hash, now=now)
     return challenge
 
 
-async def keep_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, *, now: datetime) -> None:
+async def keep_challenge(conn: Db, challenge: bytes, cookie_hash: bytes, *, now: datetime) -> None:
     """Let the browser of that cookie answer a challenge once, within five minutes."""
     await conn.execute(
         "INSERT INTO passkey_challenge (challenge, cookie_hash, expires_at) VALUES ($1, $2, $3)",
@@ -180,7 +180,7 @@ async def keep_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash:
     )
 
 
-async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime) -> bool:
+async def consume_challenge(conn: Db, challenge: bytes, cookie_hash: bytes, now: datetime) -> bool:
     """Use up a challenge; return whether it was made for this browser and is still valid."""
     deleted = await conn.fetchval(
         "DELETE FROM passkey_challenge WHERE challenge = $1 AND cookie_hash = $2 RETURNING expires_at > $3",
@@ -191,9 +191,7 @@ async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_ha
     return deleted is True
 
 
-async def add_passkey(
-    conn: Connection | Pool, user_id: UUID, registration: NewPasskey, *, name: str, now: datetime
-) -> bool:
+async def add_passkey(conn: Db, user_id: UUID, registration: NewPasskey, *, name: str, now: datetime) -> bool:
     """Store a new passkey of a user; False if that credential is known already."""
     row = (registration.credential_id, ids.new(), user_id, registration.public_key, registration.sign_count, name, now)
     try:
@@ -203,12 +201,12 @@ async def add_passkey(
     return True
 
 
-async def record_passkey_use(conn: Connection | Pool, passkey: Passkey, sign_count: int, now: datetime) -> bool:
+async def record_passkey_use(conn: Db, passkey: Passkey, sign_count: int, now: datetime) -> bool:
     """Record the use of a passkey; False if its count reveals a copy."""
     return await conn.fetchval(_USED, passkey.credential_id, sign_count, now) is True
 
 
-async def remove_passkey(conn: Connection | Pool, user_id: UUID, passkey_id: UUID) -> bool:
+async def remove_passkey(conn: Db, user_id: UUID, passkey_id: UUID) -> bool:
     """Delete one of a user's passkeys; return whether it was theirs."""
     found = await conn.fetchval(
         "DELETE FROM passkey WHERE user_id = $1 AND passkey_id = $2 RETURNING true", user_id, passkey_id

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from billfold.platform.crypto import hash_password, verify_password
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import Unavailable
 
 AT_ONCE = 2
@@ -25,13 +25,13 @@ ON CONFLICT (user_id) DO UPDATE
 """
 
 
-async def find_password_hash(conn: Connection | Pool, user_id: UUID) -> str | None:
+async def find_password_hash(conn: Db, user_id: UUID) -> str | None:
     """Return what a user's password is verified against, or None when they have none."""
     found: str | None = await conn.fetchval(_HASH, user_id)
     return found
 
 
-async def set_password(conn: Connection | Pool, user_id: UUID, password_hash: str, *, now: datetime) -> None:
+async def set_password(conn: Db, user_id: UUID, password_hash: str, *, now: datetime) -> None:
     """Replace a user's password by one that was checked and hashed before."""
     await conn.execute(_SET, user_id, password_hash, now)
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from billfold.identity.users import rules
 from billfold.identity.users.rules import AuthMethod, ClientInfo
 from billfold.platform import crypto, ids
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 
 _TOUCH_INTERVAL = timedelta(minutes=1)
 
@@ -39,7 +39,7 @@ _IS_KNOWN_DEVICE = "SELECT true FROM known_device WHERE device_hash = $1 AND use
 
 
 async def open_session(
-    conn: Connection | Pool,
+    conn: Db,
     user_id: UUID,
     *,
     auth_methods: Sequence[AuthMethod],
@@ -67,9 +67,7 @@ async def open_session(
     return cookie
 
 
-async def complete_session(
-    conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
-) -> str | None:
+async def complete_session(conn: Db, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime) -> str | None:
     """Complete a session after its second factor and return its new cookie; None if it ended."""
     cookie, new_hash = crypto.new_token()
     user_id = await conn.fetchval(_COMPLETE, session_hash, new_hash, [auth_methods], now, now + rules.SESSION_LIFETIME)
@@ -79,16 +77,14 @@ async def complete_session(
     return cookie
 
 
-async def reauthenticate(
-    conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
-) -> str | None:
+async def reauthenticate(conn: Db, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime) -> str | None:
     """Record that a user has just authenticated and return the new cookie; None if it ended."""
     cookie, new_hash = crypto.new_token()
     found = await conn.fetchval(_REAUTHENTICATE, session_hash, new_hash, [auth_methods], now)
     return None if found is None else cookie
 
 
-async def touch_session(conn: Connection | Pool, session_hash: bytes, now: datetime) -> None:
+async def touch_session(conn: Db, session_hash: bytes, now: datetime) -> None:
     """Extend the idle time of a session. Written once a minute at most."""
     await conn.execute(
         "UPDATE session SET last_seen_at = $2 WHERE session_hash = $1 AND last_seen_at < $3",
@@ -98,7 +94,7 @@ async def touch_session(conn: Connection | Pool, session_hash: bytes, now: datet
     )
 
 
-async def end_session(conn: Connection | Pool, session_hash: bytes) -> UUID | None:
+async def end_session(conn: Db, session_hash: bytes) -> UUID | None:
     """Sign out and return the session's id, or None when there was none."""
     ended: UUID | None = await conn.fetchval(
         "DELETE FROM session WHERE session_hash = $1 RETURNING session_id", session_hash
@@ -106,7 +102,7 @@ async def end_session(conn: Connection | Pool, session_hash: bytes) -> UUID | No
     return ended
 
 
-async def end_one_session(conn: Connection | Pool, user_id: UUID, session_id: UUID) -> bool:
+async def end_one_session(conn: Db, user_id: UUID, session_id: UUID) -> bool:
     """End one of a user's sessions; return whether it was theirs."""
     ended = await conn.fetchval(
         "DELETE FROM session WHERE user_id = $1 AND session_id = $2 RETURNING true", user_id, session_id
@@ -114,7 +110,7 @@ async def end_one_session(conn: Connection | Pool, user_id: UUID, session_id: UU
     return ended is True
 
 
-async def end_sessions(conn: Connection | Pool, user_id: UUID, *, except_session_id: UUID | None = None) -> list[UUID]:
+async def end_sessions(conn: Db, user_id: UUID, *, except_session_id: UUID | None = None) -> list[UUID]:
     """End all sessions of a user, or all but one, and return their ids."""
     rows = await conn.fetch(
         "DELETE FROM session WHERE user_id = $1 AND session_id IS DISTINCT FROM $2 RETURNING session_id",
@@ -124,15 +120,15 @@ async def end_sessions(conn: Connection | Pool, user_id: UUID, *, except_session
     return [row["session_id"] for row in rows]
 
 
-async def remember_device(conn: Connection | Pool, user_id: UUID, device: str, now: datetime) -> bool:
+async def remember_device(conn: Db, user_id: UUID, device: str, now: datetime) -> bool:
     """Remember a browser by its lasting cookie; True if it is new and not the user's first."""
     return await conn.fetchval(_REMEMBER_DEVICE, crypto.hash_token(device), user_id, now) is True
 
 
-async def is_known_device(conn: Connection | Pool, user_id: UUID, device: str) -> bool:
+async def is_known_device(conn: Db, user_id: UUID, device: str) -> bool:
     """Tell whether a user has signed in with the browser of this lasting cookie."""
     return await conn.fetchval(_IS_KNOWN_DEVICE, crypto.hash_token(device), user_id) is True
 
 
-async def _record_login(conn: Connection | Pool, user_id: UUID, now: datetime) -> None:
+async def _record_login(conn: Db, user_id: UUID, now: datetime) -> None:
     await conn.execute("UPDATE user_account SET last_login_at = $2 WHERE user_id = $1", user_id, now)

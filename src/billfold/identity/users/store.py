@@ -10,7 +10,7 @@ import msgspec
 from billfold.identity.users.contact_details import USERS, check_found, has_email
 from billfold.identity.users.rules import IDLE_TIMEOUT, Factors, Membership, Passkey, Session, User, normalize_email
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 
 _T = TypeVar("_T")
 
@@ -55,13 +55,13 @@ SELECT p.user_id, p.first_name, p.last_name, p.email, p.email_verified_at, p.pho
 """
 
 
-async def find_user(conn: Connection | Pool, vault: Vault, user_id: UUID) -> User | None:
+async def find_user(conn: Db, vault: Vault, user_id: UUID) -> User | None:
     """Return the user of an id, or None: unknown or deactivated."""
     row = await conn.fetchrow(_BY_ID, user_id)
     return None if row is None else _user(row, vault)
 
 
-async def find_user_by_email(conn: Connection | Pool, vault: Vault, email: str) -> User | None:
+async def find_user_by_email(conn: Db, vault: Vault, email: str) -> User | None:
     """Return the user of an address in any spelling, or None: unknown or deactivated.
 
     Raises InvariantError if the row found belongs to another address.
@@ -74,55 +74,53 @@ async def find_user_by_email(conn: Connection | Pool, vault: Vault, email: str) 
     return user
 
 
-async def list_users(conn: Connection | Pool, vault: Vault) -> list[User]:
+async def list_users(conn: Db, vault: Vault) -> list[User]:
     """Return everybody who may sign in, by address. For the operator's screen."""
     return sorted([_user(row, vault) for row in await conn.fetch(_ALL)], key=lambda each: each.email)
 
 
-async def find_session(conn: Connection | Pool, vault: Vault, session_hash: bytes, *, now: datetime) -> Session | None:
+async def find_session(conn: Db, vault: Vault, session_hash: bytes, *, now: datetime) -> Session | None:
     """Return the session of a cookie, complete or not; None if it ended or was idle too long."""
     row = await conn.fetchrow(_ONE_SESSION, session_hash, now, now - IDLE_TIMEOUT)
     return None if row is None else _session(row, vault)
 
 
-async def list_sessions(conn: Connection | Pool, vault: Vault, user_id: UUID, *, now: datetime) -> list[Session]:
+async def list_sessions(conn: Db, vault: Vault, user_id: UUID, *, now: datetime) -> list[Session]:
     """Return the sessions of a user, the last seen first."""
     rows = await conn.fetch(_SESSIONS_OF, user_id, now, now - IDLE_TIMEOUT)
     return [_session(row, vault) for row in rows]
 
 
-async def list_user_memberships(
-    conn: Connection | Pool, user_id: UUID, *, only_active: bool = False
-) -> list[Membership]:
+async def list_user_memberships(conn: Db, user_id: UUID, *, only_active: bool = False) -> list[Membership]:
     """Return the memberships of a user, by the customers' names; their status says which are active."""
     rows = await conn.fetch(_MEMBERSHIPS, user_id)
     return [_read_row(row, Membership) for row in rows if row["status"] == "ACTIVE" or not only_active]
 
 
-async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
+async def is_member(conn: Db, customer_id: UUID, member_id: UUID) -> bool:
     """Return whether a user or service user is or was a member of a customer's team."""
     return await conn.fetchval(_IS_MEMBER, customer_id, member_id) is True
 
 
-async def get_factors(conn: Connection | Pool, user_id: UUID) -> Factors:
+async def get_factors(conn: Db, user_id: UUID) -> Factors:
     """Return the authentication factors of a user."""
     return _read_row(await conn.fetchrow(_FACTORS, user_id), Factors)
 
 
-async def list_passkeys(conn: Connection | Pool, user_id: UUID) -> list[Passkey]:
+async def list_passkeys(conn: Db, user_id: UUID) -> list[Passkey]:
     """Return a user's passkeys, oldest first."""
     rows = await conn.fetch(f"{_PASSKEY} user_id = $1 ORDER BY created_at", user_id)
     return [_read_row(row, Passkey) for row in rows]
 
 
-async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey | None:
+async def find_passkey(conn: Db, credential_id: bytes) -> Passkey | None:
     """Return the passkey a device names, or None."""
     row = await conn.fetchrow(f"{_PASSKEY} credential_id = $1", credential_id)
     return None if row is None else _read_row(row, Passkey)
 
 
 async def user_claims(
-    conn: Connection | Pool, vault: Vault, user_id: UUID, *, customer_id: UUID, scopes: Collection[str]
+    conn: Db, vault: Vault, user_id: UUID, *, customer_id: UUID, scopes: Collection[str]
 ) -> dict[str, Any]:
     """Return `sub` and the claims that the scopes `profile`, `email` and `phone` give a client."""
     row = await conn.fetchrow(_CLAIMS, user_id, customer_id)

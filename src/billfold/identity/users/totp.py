@@ -7,7 +7,7 @@ from uuid import UUID
 import pyotp
 
 from billfold.platform.crypto import Vault, associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 
 STEP_SECONDS = 30
 _SKEW_STEPS = 1
@@ -56,15 +56,13 @@ def matching_totp_step(secret: str, code: str, now: datetime) -> int | None:
     return None
 
 
-async def store_pending_authenticator(
-    conn: Connection | Pool, vault: Vault, user_id: UUID, *, secret: str, now: datetime
-) -> bool:
+async def store_pending_authenticator(conn: Db, vault: Vault, user_id: UUID, *, secret: str, now: datetime) -> bool:
     """Store a secret that takes effect once a code has confirmed it; False if one is already active."""
     sealed = vault.seal(secret.encode(), secret_place(user_id))
     return await conn.fetchval(_STORE_PENDING, user_id, sealed, now) is True
 
 
-async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UUID) -> str | None:
+async def find_pending_secret(conn: Db, vault: Vault, user_id: UUID) -> str | None:
     """Return the secret that waits for confirmation, or None."""
     row = await conn.fetchrow(_SECRET, user_id)
     if row is None or row["confirmed_at"] is not None:
@@ -73,7 +71,7 @@ async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UU
 
 
 async def consume_code(
-    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime, pending: bool = False
+    conn: Db, vault: Vault, user_id: UUID, *, code: str, now: datetime, pending: bool = False
 ) -> int | None:
     """Return the time step of a correct, unused code and mark it as used, else None.
 
@@ -87,9 +85,7 @@ async def consume_code(
     return step if is_new else None
 
 
-async def seconds_to_next(
-    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime
-) -> int | None:
+async def seconds_to_next(conn: Db, vault: Vault, user_id: UUID, *, code: str, now: datetime) -> int | None:
     """Return after how many seconds the app shows a code that was not used, if this correct one was; else None."""
     row = await conn.fetchrow("SELECT sealed, last_step FROM authenticator WHERE user_id = $1", user_id)
     if row is None:
@@ -102,7 +98,7 @@ async def seconds_to_next(
     return max(0, next_step * STEP_SECONDS - int(now.timestamp()))
 
 
-async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
+async def remove_authenticator(conn: Db, user_id: UUID) -> bool:
     """Delete a user's authenticator; return whether there was an active one."""
     found = await conn.fetchval("DELETE FROM authenticator WHERE user_id = $1 RETURNING confirmed_at", user_id)
     return found is not None

@@ -23,7 +23,7 @@ from billfold.oauth.server.discovery import AUTHORIZE_OPENAPI, PUSH_OPENAPI
 from billfold.oauth.types import Client, OAuthError, PendingRequest
 from billfold.platform import crypto, ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import NotFound
 
 PUSHED_REQUEST_LIFETIME = timedelta(seconds=90)
@@ -53,9 +53,7 @@ SELECT r.request_id, r.client_id, c.name AS client_name, c.description AS client
 """
 
 
-async def push_request(
-    conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime
-) -> tuple[str, int]:
+async def push_request(conn: Db, client: Client, params: AuthorizationParams, now: datetime) -> tuple[str, int]:
     """Store a request that its client has pushed; return its request_uri and its lifetime in seconds.
 
     Until a user has answered, it may be opened repeatedly: browsers prefetch.
@@ -66,7 +64,7 @@ async def push_request(
 
 
 async def create_request(
-    conn: Connection | Pool,
+    conn: Db,
     client: Client,
     params: AuthorizationParams,
     now: datetime,
@@ -89,7 +87,7 @@ async def create_request(
     return request_id
 
 
-async def get_pushed_request_id(conn: Connection | Pool, client: Client, request_uri: str, now: datetime) -> UUID:
+async def get_pushed_request_id(conn: Db, client: Client, request_uri: str, now: datetime) -> UUID:
     """Return the id of a pushed request. Raises OAuthError `invalid_request_uri`.
 
     A reference may be unknown, another client's, expired or answered; the error does not tell which.
@@ -103,7 +101,7 @@ async def get_pushed_request_id(conn: Connection | Pool, client: Client, request
     return found
 
 
-async def get_pending_request(conn: Connection | Pool, request_id: UUID, now: datetime) -> PendingRequest:
+async def get_pending_request(conn: Db, request_id: UUID, now: datetime) -> PendingRequest:
     """Return a request that waits for a user's answer. Raises NotFound."""
     row = await conn.fetchrow(_PENDING, request_id, now)
     if row is None:

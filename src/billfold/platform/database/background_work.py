@@ -14,7 +14,7 @@ from uuid import UUID
 
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.shortage import error_summary, is_shortage
 
 LASTS = timedelta(seconds=15)
@@ -120,7 +120,7 @@ class PutAside(NamedTuple):
     due: Mapping[str, int]
     """Number of attempts of each."""
 
-    async def record(self, conn: Connection | Pool, failed: Mapping[str, Exception], now: datetime) -> None:
+    async def record(self, conn: Db, failed: Mapping[str, Exception], now: datetime) -> None:
         """Record the items that failed now. A due item that is not among them is done and removed.
 
         A shortage of the database is not a failure of an item.
@@ -131,9 +131,7 @@ class PutAside(NamedTuple):
             await put_aside(conn, self.kind, item, error, now=now, tries=self.due.get(item, 0) + 1)
 
 
-async def put_aside(
-    conn: Connection | Pool, kind: str, item: str, error: Exception, *, now: datetime, tries: int
-) -> None:
+async def put_aside(conn: Db, kind: str, item: str, error: Exception, *, now: datetime, tries: int) -> None:
     """Record the failure of an item, with its number of attempts, unless only the database is unavailable.
 
     Other connections and files count as failures: a mail server, a custodian, a folder.
@@ -142,24 +140,24 @@ async def put_aside(
         await conn.execute(_NOTE, kind, item, tries, error_summary(error), now, now + retry_delay(tries))
 
 
-async def forget(conn: Connection | Pool, kind: str, items: Sequence[str]) -> None:
+async def forget(conn: Db, kind: str, items: Sequence[str]) -> None:
     """Remove items that are done."""
     await conn.execute(_FORGET, kind, items)
 
 
-async def retry_now(conn: Connection | Pool, now: datetime) -> None:
+async def retry_now(conn: Db, now: datetime) -> None:
     """Make a failed item due at once: its cause may be fixed."""
     await conn.execute(_RETRY, now)
 
 
-async def read_put_aside(conn: Connection | Pool, kind: str, now: datetime) -> PutAside:
+async def read_put_aside(conn: Db, kind: str, now: datetime) -> PutAside:
     """Return the items of a kind that failed."""
     rows = await conn.fetch(_READ, kind, now)
     waiting = frozenset(row["item"] for row in rows if row["waiting"])
     return PutAside(kind, waiting, {row["item"]: row["tries"] for row in rows if not row["waiting"]})
 
 
-async def list_failed(conn: Connection | Pool) -> list[FailedItem]:
+async def list_failed(conn: Db) -> list[FailedItem]:
     """Return every item that failed and was not done since, the oldest failure first."""
     return [FailedItem(*row) for row in await conn.fetch(_LIST)]
 

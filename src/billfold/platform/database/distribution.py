@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 
 HEADS_LOCKED = "ledger_heads_locked"
 """The function that locks heads, in a cluster shard by shard."""
@@ -47,7 +47,7 @@ SELECT c.relname::text, CASE c.relkind WHEN 'v' THEN rtrim(pg_get_viewdef(c.oid)
 """
 
 
-async def is_distributed(conn: Connection | Pool) -> bool:
+async def is_distributed(conn: Db) -> bool:
     """Tell whether a statement goes to the shards of the customers that its values name."""
     return bool(await conn.fetchval("SELECT to_regclass($1) IS NOT NULL", SHARD_BATCH))
 

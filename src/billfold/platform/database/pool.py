@@ -20,7 +20,7 @@ from asyncpg.pgproto import pgproto
 
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
-from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Connector, Pool, WatchedConnection
+from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Connector, Db, Pool, WatchedConnection
 from billfold.platform.database.shortage import Patience, error_summary, is_shortage
 
 log = structlog.get_logger(__name__)
@@ -218,7 +218,7 @@ def uuid_array(ids: Iterable[UUID]) -> str:
 
 
 @asynccontextmanager
-async def in_transaction(conn: Connection | Pool) -> AsyncIterator[Connection]:
+async def in_transaction(conn: Db) -> AsyncIterator[Connection]:
     """Yield a connection, one of the pool if it is a pool, in a transaction."""
     if isinstance(conn, asyncpg.Pool):
         async with conn.acquire() as acquired, acquired.transaction():

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import Refused
 from billfold.platform.settings.usage_limits import USAGE_LIMITS, forgotten_at
 
@@ -68,18 +68,14 @@ async def return_usage(conn: Connection, uses: Mapping[tuple[str, UUID], int], w
     await conn.executemany(_RETURN, [(subject, name, more, wall) for (name, subject), more in sorted(uses.items())])
 
 
-async def require_unused(
-    conn: Connection | Pool, limits: Mapping[str, int], name: str, subject: UUID, wall: datetime
-) -> None:
+async def require_unused(conn: Db, limits: Mapping[str, int], name: str, subject: UUID, wall: datetime) -> None:
     """Refuse a use above its limit, without counting it. Raises Refused."""
     found = await conn.fetchrow(_FIND, subject, name, wall)
     if found is not None and found["used"] >= limits[name]:
         raise _refused(limits, name, LIMIT_REACHED, seconds=(found["expires_at"] - wall).total_seconds())
 
 
-async def list_usage(
-    conn: Connection | Pool, subjects: Mapping[str, UUID], wall: datetime
-) -> list[tuple[str, int, datetime | None]]:
+async def list_usage(conn: Db, subjects: Mapping[str, UUID], wall: datetime) -> list[tuple[str, int, datetime | None]]:
     """Return what is used of each limit by its subject, and until when it counts; None for nothing."""
     return [tuple(row) for row in await conn.fetch(_LIST, list(subjects.values()), list(subjects), wall)]
 
@@ -90,7 +86,7 @@ def limit_text(name: str, most: int) -> str:
     return f"{most} {what} per {whose}"
 
 
-async def forget_usage(conn: Connection | Pool, name: str, subject: UUID) -> None:
+async def forget_usage(conn: Db, name: str, subject: UUID) -> None:
     """Reset the count: the last of the tries was right."""
     await conn.execute("DELETE FROM usage_count WHERE subject = $1 AND kind = $2", subject, name)
 

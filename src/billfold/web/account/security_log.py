@@ -15,14 +15,14 @@ from billfold.events.notifications import notify
 from billfold.identity.users import store
 from billfold.identity.users.rules import User
 from billfold.ledger.types import Origin
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 from billfold.web.page_context import PageContext, PageResponse
 
 LOGIN = "user.login"
 
 
-async def send_email(conn: Connection | Pool, page: PageContext, user: User, *, notice: EmailContent) -> None:
+async def send_email(conn: Db, page: PageContext, user: User, *, notice: EmailContent) -> None:
     """Send an e-mail to a user."""
     await outbox.queue_email(conn, page.vault, user.email, notice=notice, now=page.now)
 
