@@ -39,7 +39,7 @@ from billfold.http.parameters import Order, OrderedQuery, Query, Since, Until, p
 from billfold.http.schemas import CursorList, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import AnyCaller, CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id
 
@@ -67,7 +67,7 @@ class BatchFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @post(_ALL, SIGNED, _CREATES, moves_money=True, refuses=("customer-not-open", "approval-impossible", "rate-limited"))
-async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: CreateBatch) -> ShownBatch:
+async def create_batch(caller: AnyCaller, bank: Bank, data: CreateBatch) -> ShownBatch:
     """Create batch.
 
     Up to 1,000 transfers, counterparties or Pockets in one request. In the mode ATOMIC one row that is wrong refuses
@@ -95,7 +95,7 @@ async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: Create
 
 
 @post(f"{_ALL}preview/", SIGNED, WRITES, status=200, refuses=("customer-not-open", "approval-impossible"))
-async def preview_batch(caller: Caller | CustomerCaller, bank: Bank, data: CreateBatch) -> BatchPreview:
+async def preview_batch(caller: AnyCaller, bank: Bank, data: CreateBatch) -> BatchPreview:
     """Preview batch.
 
     Returns the effect of a batch if it were carried out now, what is wrong with its rows, and the approval that it
@@ -138,7 +138,7 @@ def _new_batch(caller: Call, bank: Bank, data: CreateBatch) -> NewBatch:
 
 @get(_ALL, SIGNED, READS)
 async def list_batches(
-    caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery, filters: BatchFilters
+    caller: AnyCaller, bank: Bank, wanted: OrderedQuery, filters: BatchFilters
 ) -> CursorList[ShownBatch]:
     """List batches.
 
@@ -164,7 +164,7 @@ async def list_first_payees(bank: Bank, customer_id: UUID, batches: Sequence[Sho
 
 
 @get(_ONE, SIGNED, READS)
-async def get_batch(caller: Caller | CustomerCaller, bank: Bank, batch_id: UUID) -> ShownBatch:
+async def get_batch(caller: AnyCaller, bank: Bank, batch_id: UUID) -> ShownBatch:
     """Get batch.
 
     Returns a batch with its progress.
@@ -175,7 +175,7 @@ async def get_batch(caller: Caller | CustomerCaller, bank: Bank, batch_id: UUID)
 
 @get(f"{_ONE}rows/", SIGNED, READS)
 async def list_batch_rows(
-    caller: Caller | CustomerCaller, bank: Bank, batch_id: UUID, wanted: RowsQuery
+    caller: AnyCaller, bank: Bank, batch_id: UUID, wanted: RowsQuery
 ) -> CursorList[ShownBatchRow]:
     """List batch rows.
 

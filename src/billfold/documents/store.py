@@ -6,7 +6,6 @@ Files and their names are sealed with the data keys of the subjects they are abo
 import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -17,7 +16,7 @@ from billfold.http.uploads import OwnedType
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.platform.errors import Refused
 from billfold.platform.file_kinds import FileKind
 
@@ -94,9 +93,7 @@ async def list_awaiting_review(conn: Db, limit: int) -> list[DocumentRow]:
     return await _documents.all(conn, _IN_REVIEW, limit)
 
 
-async def find_referenced(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def find_referenced(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the given ids that are documents of these customers, for flows."""
     rows = await _documents.all(conn, _BY_IDS, customer_ids, ids)
     return [(row.customer_id, row.document_id, row) for row in rows]

@@ -26,7 +26,7 @@ from billfold.identity.partners.caller import Caller
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
 from billfold.oauth import grants
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import AnyCaller
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.database.paging import LIMIT_MAX
@@ -45,9 +45,7 @@ class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @get("/api/v1/events/types/", SIGNED, READS, tag="events")
-async def list_event_types(
-    caller: Caller | CustomerCaller, offset: Offset = 0, limit: Limit = LIMIT_MAX
-) -> OffsetList[EventType]:
+async def list_event_types(caller: AnyCaller, offset: Offset = 0, limit: Limit = LIMIT_MAX) -> OffsetList[EventType]:
     """List event types.
 
     Each comes with the JSON Schema of its payload.
@@ -58,9 +56,7 @@ async def list_event_types(
 
 
 @get("/api/v1/events/", SIGNED, READS, tag="events", refuses=("not-found",))
-async def list_events(
-    caller: Caller | CustomerCaller, bank: Bank, wanted: OrderedQuery, filters: EventQuery
-) -> CursorList[Event]:
+async def list_events(caller: AnyCaller, bank: Bank, wanted: OrderedQuery, filters: EventQuery) -> CursorList[Event]:
     """List events.
 
     Each comes with its delivery attempts, newest first. With `subscription_id` they are
@@ -91,7 +87,7 @@ async def list_events(
 
 @get("/api/v1/events/stream/", SIGNED, READS, **STREAM_OPTIONS)
 async def stream_events(
-    caller: Caller | CustomerCaller,
+    caller: AnyCaller,
     bank: Bank,
     broadcaster: EventBroadcaster,
     request: RawRequest,
@@ -119,7 +115,7 @@ async def stream_events(
 
 
 @get("/api/v1/events/{event_id}/", SIGNED, READS, tag="events")
-async def get_event(caller: Caller | CustomerCaller, bank: Bank, event_id: UUID) -> Event:
+async def get_event(caller: AnyCaller, bank: Bank, event_id: UUID) -> Event:
     """Get an event.
 
     It comes with its delivery attempts.

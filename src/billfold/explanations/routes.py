@@ -24,7 +24,7 @@ from billfold.http.caller import Call
 from billfold.http.operations import SIGNED, MaybeInPath, get, with_scope
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import AnyCaller, CustomerCaller
 from billfold.onboarding.applications.routes import READS as APPLICATIONS
 from billfold.onboarding.applications.routes import get_business_application, get_individual_application
 from billfold.payments.ach.routes import get_ach_origination
@@ -195,7 +195,7 @@ async def explain_individual_application(caller: Caller, bank: Bank, application
 
 
 @get("/api/v2/request-log/{trace_id}/explain/", *get_logged_request.access, tag=_TAG, refuses=("not-found",))
-async def explain_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> Explained:
+async def explain_logged_request(caller: AnyCaller, bank: Bank, trace_id: str) -> Explained:
     """Explain refused request.
 
     Returns why a request of the log was refused, by which rule, and with which figures. Those of a request of another

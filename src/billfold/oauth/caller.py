@@ -21,6 +21,7 @@ from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
 from billfold.http.raw_request import RawRequest, Requester, is_uuid
 from billfold.http.responses import HttpResponse, ProblemWithHeaders
 from billfold.http.uploads import fingerprint_of
+from billfold.identity.partners.caller import Caller
 from billfold.identity.users.rules import PERMISSIONS, Action
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
@@ -66,6 +67,10 @@ class CustomerCaller(Call, frozen=True, kw_only=True):
     def only_customer_id(self) -> UUID:
         """The same as the customer."""
         return self.access.customer_id
+
+
+AnyCaller = Caller | CustomerCaller
+"""A request to either API."""
 
 
 class RequestApproval(Protocol):

@@ -12,7 +12,7 @@ from billfold.http.raw_request import is_uuid, parse_uuid
 from billfold.http.schemas import CursorList, OffsetList, WallTime
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller, key_of
+from billfold.oauth.caller import AnyCaller, CustomerCaller, key_of
 from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.platform.errors import InvalidInput
 from billfold.request_log import store
@@ -106,7 +106,7 @@ class RequestQuery(SpanQuery, frozen=True, kw_only=True):
 
 @get(PATH, SIGNED, READS, tag="request-log")
 async def list_logged_requests(
-    caller: Caller | CustomerCaller, bank: Bank, wanted: ListQuery, filters: RequestQuery
+    caller: AnyCaller, bank: Bank, wanted: ListQuery, filters: RequestQuery
 ) -> CursorList[RequestLogEntry]:
     """List requests, newest first.
 
@@ -131,7 +131,7 @@ async def list_logged_requests(
 
 @get(f"{PATH}errors/", SIGNED, READS, tag="request-log")
 async def list_request_errors(
-    caller: Caller | CustomerCaller, bank: Bank, span: SpanQuery, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
+    caller: AnyCaller, bank: Bank, span: SpanQuery, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[RequestErrorGroup]:
     """List errors by operation and code, most recent first.
 
@@ -145,7 +145,7 @@ async def list_request_errors(
 
 
 @get(f"{PATH}{{trace_id}}/", SIGNED, READS, tag="request-log", refuses=("not-found",))
-async def get_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> RequestLogEntry:
+async def get_logged_request(caller: AnyCaller, bank: Bank, trace_id: str) -> RequestLogEntry:
     """Get a request by the trace id of its response; of several in one trace, the newest."""
     if not (_TRACE_ID.fullmatch(trace_id) or is_uuid(trace_id)):
         raise InvalidInput.at(
@@ -154,12 +154,12 @@ async def get_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_
     return render_request(await store.get_request(bank.pool, request_tenant(caller), UUID(trace_id)))
 
 
-def request_tenant(caller: Caller | CustomerCaller) -> UUID:
+def request_tenant(caller: AnyCaller) -> UUID:
     """Return whose log keeps the caller's requests."""
     return caller.partner_id if isinstance(caller, Caller) else caller.customer_id
 
 
-def _key_of(caller: Caller | CustomerCaller, sent: str) -> UUID:
+def _key_of(caller: AnyCaller, sent: str) -> UUID:
     """Return an idempotency key as it is logged. Raises InvalidInput."""
     if isinstance(caller, CustomerCaller):
         return key_of(caller.customer_id, sent, ("query", "idempotency_key"))

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -18,6 +17,7 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import References
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import Refused
 from billfold.screening import store
@@ -49,9 +49,7 @@ async def find_standing(conn: Db, owner_id: UUID) -> HitStatus | None:
     return None if row is None else HitStatus(row["status"])
 
 
-async def find_standing_of_customers(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def find_standing_of_customers(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the worst status of the hits of customers, by customer id, for flows."""
     del ids
     return [(owner_id, owner_id, HitStatus(status)) for owner_id, status in await conn.fetch(_STANDING, customer_ids)]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.trading.settlement.store import load_instructions
 from billfold.trading.settlement.types import instruction_id_of
 from billfold.trading.types import (
@@ -208,9 +208,7 @@ async def load_orders(
     ]
 
 
-async def load_executions(
-    conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_executions(conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]) -> References:
     """Return the executions that commands reference, and their instructions to the custodian."""
     rows = await conn.fetch(_ANY_EXECUTIONS, customer_ids, ids)
     found = [(row["customer_id"], row["execution_id"], _referenced(row)) for row in rows]

@@ -29,7 +29,7 @@ from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.former_rows import as_was
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.platform.ids import command_id
 
 _FAILED_NAMES = """
@@ -303,7 +303,7 @@ async def forget_exchanged(pool: Pool, owner: UUID, exchange_id: UUID) -> None:
     await pool.execute(_FORGET_EXCHANGED, owner, exchange_id)
 
 
-async def find_payees(conn: Db, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> list[tuple[UUID, UUID, Any]]:
+async def find_payees(conn: Db, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the given ids that are counterparties of these customers, for flows."""
     rows = await conn.fetch(_FIND_PAYEES, uuid_array(customer_ids), uuid_array(ids))
     return [(row["customer_id"], row["counterparty_id"], payee_from_row(row)) for row in rows]

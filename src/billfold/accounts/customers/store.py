@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.ledger.customers import CustomerRow, profile_reference
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_OPENING, KeysetList
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.platform.errors import Refused
 
 _customers = Table(CustomerRow)
@@ -89,9 +89,7 @@ def listed_customers(
     return (CUSTOMERS, values) if name is None else (_BY_NAME, (*values, *names))
 
 
-async def find_profiles(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def find_profiles(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the profiles of these customers as stored, for flows."""
     rows = await conn.fetch(_PROFILES, customer_ids, ids)
     return [(customer_id, profile_reference(customer_id), profile) for customer_id, profile in rows]

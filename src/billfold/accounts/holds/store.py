@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from billfold.accounts.holds.commands import PlacedHold
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.former_rows import as_was
 from billfold.platform.database.paging import BY_CREATION, KeysetList
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 
 _holds = Table(PlacedHold)
 HOLDS, HOLDS_THEN = (
@@ -39,8 +38,6 @@ async def get_hold(
     return await _holds.one(conn, f"{selected} {_PLACED}", customer_id, pocket_id, hold_id, *then)
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the holds of these customers among the ids."""
     return [(row.customer_id, row.hold_id, row) for row in await _holds.all(conn, _REFERENCED, customer_ids, ids)]

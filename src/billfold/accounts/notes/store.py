@@ -16,7 +16,7 @@ from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.notes import Note, NoteRow
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.platform.errors import InvalidInput, NotFound
 
 _notes = Table(NoteRow)
@@ -63,9 +63,7 @@ def payment_filters(table: str, key: str, first: int) -> str:
    AND {has_terms(table, key, terms)}"""
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the notes of these objects, and the holders of external ids, as (customer, object, note)."""
     rows = await _notes.all(conn, _REFERENCED, customer_ids, ids)
     return [(row.customer_id, row.object_id, row) for row in rows]

@@ -23,7 +23,7 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.database import paging
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import Along, BoundedList, Place, SortKey, Stop
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 
@@ -327,9 +327,7 @@ async def get_transaction_row(
     return sweep_of(found) if sweep else found
 
 
-async def find_bank_bookings(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def find_bank_bookings(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the given ids that are bookings initiated by the bank in pockets of these customers."""
     rows = await conn.fetch(_BANK_BOOKINGS, customer_ids, ids)
     return [(customer_id, rest[0], transaction_settlement.BankBooking(*rest)) for customer_id, *rest in rows]

@@ -26,7 +26,7 @@ from billfold.http.parameters import ListQuery, page_of
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import AnyCaller
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.platform.settings.validation import variable_name
 
@@ -44,7 +44,7 @@ LOCAL_URL_HINT = (
 
 @post(_ALL, tag=_TAG, takes=body_for(NewSubscription, "CreateSubscription", PARTNER_KINDS))
 @post(_ALL, WRITES, tag=_TAG, takes=body_for(NewSubscription, "CreateSubscription", CUSTOMER_KINDS))
-async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data: NewSubscription) -> Subscription:
+async def create_subscription(caller: AnyCaller, bank: Bank, data: NewSubscription) -> Subscription:
     """Create a subscription.
 
     It receives the events of its types that are raised from now on.
@@ -82,7 +82,7 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
     _ONE, WRITES, tag=_TAG, status=202, takes=body_for(ChangedSubscription, "UpdateSubscription", CUSTOMER_KINDS, UNSET)
 )
 async def update_subscription(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: ChangedSubscription
+    caller: AnyCaller, bank: Bank, subscription_id: UUID, data: ChangedSubscription
 ) -> Subscription:
     """Update a subscription.
 
@@ -109,9 +109,7 @@ async def update_subscription(
 
 
 @get(_ALL, SIGNED, READS, tag=_TAG)
-async def list_subscriptions(
-    caller: Caller | CustomerCaller, bank: Bank, wanted: ListQuery
-) -> CursorList[Subscription]:
+async def list_subscriptions(caller: AnyCaller, bank: Bank, wanted: ListQuery) -> CursorList[Subscription]:
     """List subscriptions, newest first."""
     subscriber = subscriber_of(caller)
     page = await wanted.read(bank, store.SUBSCRIPTIONS[subscriber.level], subscriber.key, scope="subscriptions")
@@ -119,7 +117,7 @@ async def list_subscriptions(
 
 
 @get(_ONE, SIGNED, READS, tag=_TAG)
-async def get_subscription(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID) -> Subscription:
+async def get_subscription(caller: AnyCaller, bank: Bank, subscription_id: UUID) -> Subscription:
     """Get a subscription.
 
     Its shared secret is never shown.
@@ -128,7 +126,7 @@ async def get_subscription(caller: Caller | CustomerCaller, bank: Bank, subscrip
 
 
 @delete(_ONE, SIGNED, WRITES, tag=_TAG, status=202)
-async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID) -> None:
+async def delete_subscription(caller: AnyCaller, bank: Bank, subscription_id: UUID) -> None:
     """Delete a subscription.
 
     No more events are delivered to it.
@@ -143,7 +141,7 @@ async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subsc
 
 @get(f"{_ONE}attempts/", SIGNED, READS, tag=_TAG)
 async def list_delivery_attempts(
-    caller: Caller | CustomerCaller,
+    caller: AnyCaller,
     bank: Bank,
     subscription_id: UUID,
     wanted: ListQuery,
@@ -160,9 +158,7 @@ async def list_delivery_attempts(
 
 
 @post(f"{_ONE}resend/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
-async def resend_event(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Resend
-) -> Redelivery:
+async def resend_event(caller: AnyCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Resend) -> Redelivery:
     """Resend an event.
 
     It is delivered again, whatever the result of earlier attempts.
@@ -172,9 +168,7 @@ async def resend_event(
 
 
 @post(f"{_ONE}recover/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
-async def recover_events(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since
-) -> Redelivery:
+async def recover_events(caller: AnyCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since) -> Redelivery:
     """Redeliver failed events.
 
     Every event whose delivery failed since a time of the wall clock is delivered again.
@@ -187,7 +181,7 @@ async def recover_events(
 
 @post(f"{_ONE}replay-missing/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def replay_missing_events(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since
+    caller: AnyCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since
 ) -> Redelivery:
     """Deliver missing events.
 
@@ -203,7 +197,7 @@ async def replay_missing_events(
 
 @post(f"{_ONE}send-example/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def send_example_event(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Example
+    caller: AnyCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Example
 ) -> Redelivery:
     """Send an example event.
 
@@ -247,6 +241,6 @@ def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
     return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")
 
 
-def _audit_log_owner(caller: Caller | CustomerCaller) -> UUID:
+def _audit_log_owner(caller: AnyCaller) -> UUID:
     """Return the owner of the audit log that records a change: the customer, or the partner."""
     return caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id

@@ -15,7 +15,7 @@ from billfold.events.webhooks.store import COLUMNS, RetryPolicy, Subscription, s
 from billfold.http.raw_request import instant_in_body
 from billfold.http.schemas import WallTime
 from billfold.identity.partners.caller import Caller
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import AnyCaller
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Connection, Db
@@ -288,6 +288,6 @@ def _as_json(policy: RetryPolicy | None) -> str | None:
     return None if policy is None else msgspec.json.encode(policy).decode()
 
 
-def subscriber_of(caller: Caller | CustomerCaller) -> Subscriber:
+def subscriber_of(caller: AnyCaller) -> Subscriber:
     """Return whose events the caller can see: its customer's, or all of the partner's."""
     return Subscriber(caller.partner_id, None if isinstance(caller, Caller) else caller.customer_id)

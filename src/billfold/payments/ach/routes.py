@@ -20,7 +20,7 @@ from billfold.ledger import types
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.directory import find_customer
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import AnyCaller
 from billfold.payments.ach import store
 from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, OriginateAch, ReturnAchEntry, ReviewAch
 from billfold.payments.ach.rules.returns import return_deadline
@@ -273,7 +273,7 @@ class DebitFilters(SpanFilters, frozen=True, kw_only=True):
 
 @get(_DEBITS, SIGNED, READ_DEBITS, tag="ach", as_of=True)
 async def list_ach_debits(
-    caller: Caller | CustomerCaller, bank: Bank, page_query: ListQuery, filters: DebitFilters
+    caller: AnyCaller, bank: Bank, page_query: ListQuery, filters: DebitFilters
 ) -> CursorList[ReceivedAchDebit]:
     """List ACH debits
 
@@ -288,7 +288,7 @@ async def list_ach_debits(
 
 
 @get(_DEBIT, SIGNED, READ_DEBITS, tag="ach", as_of=True)
-async def get_ach_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID) -> ReceivedAchDebit:
+async def get_ach_debit(caller: AnyCaller, bank: Bank, ach_id: UUID) -> ReceivedAchDebit:
     """Get ACH debit
 
     Returns a debit received for a Pocket, by the `ach_id` of its transaction, and how long it can be returned.
@@ -307,9 +307,7 @@ async def get_ach_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUI
     previews=True,
     refuses=("not-found", "ach-entry-not-returnable"),
 )
-async def return_ach_debit(
-    caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID, data: ReturnAchDebit
-) -> ReceivedAchDebit:
+async def return_ach_debit(caller: AnyCaller, bank: Bank, ach_id: UUID, data: ReturnAchDebit) -> ReceivedAchDebit:
     """Return ACH debit
 
     Returns the amount to the Pocket, and the entry to the bank that collected it, with the next window. The deadline
@@ -334,7 +332,7 @@ async def return_ach_debit(
     return _render_debit(bank, entry, caller.now, is_consumer=await _is_consumer(bank, entry.customer_id))
 
 
-async def _find_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID) -> AchEntry:
+async def _find_debit(caller: AnyCaller, bank: Bank, ach_id: UUID) -> AchEntry:
     """Return a received debit of the caller. Raises NotFound."""
     try:
         entry = await store.get_entry(bank.pool, ach_id)

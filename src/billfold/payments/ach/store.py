@@ -6,7 +6,7 @@ content of a numbered file is a function of its rows, so a crash leaves nothing 
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -19,7 +19,7 @@ from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.former_rows import as_json
 from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.platform.dates import ET, et_date, et_instant
 from billfold.platform.ids import command_id
 
@@ -107,16 +107,12 @@ DEBITS, DEBITS_THEN = (
 """The debits that a customer has received, by Pocket, statuses, whether they were returned, time and amount."""
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the entries among these ids, and their reversals, as (customer, id, entry)."""
     return [(each.customer_id, each.ach_id, each) for each in await _entries.all(conn, _REFERENCED, customer_ids, ids)]
 
 
-async def load_open_entries(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_open_entries(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return one open entry of each Pocket that has any."""
     del ids
     return [(each.customer_id, each.ach_id, each) for each in await _entries.all(conn, _OPEN_ENTRIES, customer_ids)]

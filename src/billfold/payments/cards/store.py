@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from billfold.accounts.notes.store import has_terms
@@ -10,7 +9,7 @@ from billfold.payments.cards.commands import CardOrderRow, CardRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.former_rows import as_was
 from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 
 _cards, _orders = Table(CardRow), Table(CardOrderRow)
 # Closing a Pocket closes its cards; a job updates their rows.
@@ -111,9 +110,7 @@ async def claim_key(conn: Db, fingerprint: bytes, command_id: UUID, *, wall: dat
     return bool(await conn.fetchval(_CLAIM_KEY, fingerprint, command_id, wall, since))
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the cards and orders of these customers among the ids, with the orders of the cards."""
     cards = await _cards.all(conn, _REFERENCED_CARDS, customer_ids, ids)
     orders = await _orders.all(conn, _REFERENCED_ORDERS, customer_ids, ids)

@@ -20,7 +20,7 @@ from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.notes import TRANSFER
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.caller import AnyCaller, CustomerCaller
 from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires import store
 from billfold.payments.wires.commands import CancelWire, SendWire, WireRow
@@ -110,7 +110,7 @@ def _request_text(pocket_id: UUID, data: CreateWire) -> str:
 
 @get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",), as_of=True)
 async def list_wires(
-    caller: Caller | CustomerCaller, bank: Bank, page_query: OrderedQuery, filters: WireFilters
+    caller: AnyCaller, bank: Bank, page_query: OrderedQuery, filters: WireFilters
 ) -> SearchedList[Wire]:
     """List wires
 
@@ -132,7 +132,7 @@ async def list_wires(
     return searched_page_of(page, await _render_wires(bank, page.items))
 
 
-async def _list_owner(caller: Caller | CustomerCaller, bank: Bank, filters: WireFilters) -> tuple[str, UUID]:
+async def _list_owner(caller: AnyCaller, bank: Bank, filters: WireFilters) -> tuple[str, UUID]:
     """Return the column and the id of the owner whose wires are listed. Raises NotFound."""
     owner, owner_id = "partner_id", caller.partner_id
     if isinstance(caller, CustomerCaller):
@@ -149,7 +149,7 @@ async def _list_owner(caller: Caller | CustomerCaller, bank: Bank, filters: Wire
 
 
 @get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires", as_of=True)
-async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
+async def get_wire(caller: AnyCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
     """Get wire
 
     Returns a wire and its status.
@@ -181,7 +181,7 @@ async def annotate_wire(caller: Call, bank: Bank, wire_id: UUID, data: ChangeNot
     previews=True,
     refuses=("wire-not-pending", "pocket-not-open"),
 )
-async def cancel_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID) -> Wire:
+async def cancel_wire(caller: AnyCaller, bank: Bank, wire_id: UUID) -> Wire:
     """Cancel wire
 
     Returns the amount and the fee of a PENDING wire to its Pocket; the wire is REJECTED with the reason CANCELED.

@@ -38,6 +38,8 @@ from billfold.platform.database.former_rows import as_was, joined_as_was
 from billfold.platform.errors import NotFound
 
 StructType = TypeVar("StructType", bound=msgspec.Struct)
+References = list[tuple[UUID, UUID, Any]]
+"""Rows that commands name: customer, id, row."""
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -152,9 +154,7 @@ class Table(Generic[StructType]):
             return await self.first(conn, self._get_as_of, *key, as_of)
         return await self.first(conn, self._get, *key)
 
-    async def load_references(
-        self, conn: Db, customer_ids: Sequence[object], ids: Sequence[object]
-    ) -> list[tuple[UUID, UUID, Any]]:
+    async def load_references(self, conn: Db, customer_ids: Sequence[object], ids: Sequence[object]) -> References:
         """Return the rows of these customers whose key is among the ids, as (customer, id, row)."""
         records = await conn.fetch(self._of_customers, customer_ids, ids)
         return [(record["customer_id"], record[self._key_column], self.read(record)) for record in records]

@@ -1,7 +1,6 @@
 """Queries of authorizations, card payments, and card spending."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -10,7 +9,7 @@ from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.commands import CardRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 
 _cards, _authorizations = Table(CardRow), Table(commands.AuthorizationRow)
 _payments, _limits = Table(commands.CardPaymentRow), Table(commands.CardLimitsRow)
@@ -101,9 +100,7 @@ async def is_late(conn: Db, message_id: UUID) -> bool:
     return await _late.find(conn, message_id) is not None
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the cards of these customers among the ids with their spending, and the authorizations and payments."""
     found = await conn.fetchrow(_REFERENCED, uuid_array(customer_ids), uuid_array(ids))
     assert found is not None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,7 @@ from billfold.accounts.portals.commands import Wallet
 from billfold.payments.crypto.chains import Block, Chains, TokenTransfer, WatchOnlyAddresses
 from billfold.payments.crypto.deposits.rules import CarriedUnits, CryptoDepositRow
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 from billfold.platform.errors import Unavailable
 
 
@@ -120,12 +120,10 @@ SELECT chain, tx_hash, log_index, block_number, block_hash, token, sender, recip
 """
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the deposits among the ids, and the carried units of the portals among them."""
     rows = await _deposits.all(conn, _LOOK_UP, customer_ids, ids)
-    found: list[tuple[UUID, UUID, Any]] = [(row.customer_id, row.deposit_id, row) for row in rows]
+    found: References = [(row.customer_id, row.deposit_id, row) for row in rows]
     carried: dict[tuple[UUID, UUID], dict[str, int]] = {}
     for customer_id, portal_id, token, units in await conn.fetch(_CARRIED, customer_ids, ids):
         carried.setdefault((customer_id, portal_id), {})[token] = int(units)

@@ -1,14 +1,13 @@
 """Queries of reversal requests, and of the transfers that pay others back."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from billfold.payments.on_us.commands import OnUsTransferRow
 from billfold.payments.on_us.reversals.commands import ReversalRequestRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_CREATION, KeysetList
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 
 _transfers, _requests = Table(OnUsTransferRow), Table(ReversalRequestRow)
 _TRANSFERS = f"""
@@ -60,9 +59,7 @@ async def find_received(conn: Db, request: ReversalRequestRow) -> UUID | None:
     return found
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the transfers and requests among these ids, with the reversals and the requests of the transfers."""
     transfers = await _transfers.all(conn, _TRANSFERS, customer_ids, ids)
     requests = await _requests.all(conn, _REQUESTS, customer_ids, ids)

@@ -1,7 +1,6 @@
 """Queries of disputes, and of the refunds that count against them."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from billfold.payments.cards.authorizations.commands import CardPaymentRow, authorization_id_of
@@ -13,7 +12,7 @@ from billfold.payments.cards.authorizations.disputes.commands import (
 )
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_CREATION, KeysetList
-from billfold.platform.database.rows import Table
+from billfold.platform.database.rows import References, Table
 
 _disputes, _payments = Table(DisputeRow), Table(CardPaymentRow)
 # Cards and merchants of these purchases, and of the disputes of these cards.
@@ -79,9 +78,7 @@ async def list_of_purchase(conn: Db, purchase: CardPaymentRow, *, limit: int) ->
     return await _disputes.all(conn, _OF_PURCHASE, purchase.customer_id, purchase.card_id, purchase.record_id, limit)
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the disputes of the cards concerned, their refunds, and the purchases of the merchants concerned."""
     found = await _disputes.all(conn, _REFERENCED, customer_ids, ids)
     paid = await _payments.all(conn, _PAID, customer_ids, ids)
@@ -100,9 +97,7 @@ def _named(card_id: UUID, reference: str | None) -> UUID | None:
     return None if reference is None else authorization_id_of(card_id, reference)
 
 
-async def load_open(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def load_open(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
     """Return the disputes whose credit may still be taken back from their Pocket."""
     del ids
     return [(each.customer_id, each.dispute_id, each) for each in await _disputes.all(conn, _OPEN, customer_ids)]
