@@ -18,7 +18,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from billfold.http.responses import HttpResponse, StreamedResponse, json_response, respond
+from billfold.http.responses import AnyResponse, HttpResponse, StreamedResponse, json_response, respond
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Pool
@@ -175,7 +175,7 @@ class CommittedResponse:
         body = self._vault.seal(made.body, _place(owner, key))
         return owner, key, self._request.fingerprint, made.status, made.content_type, body, wall_now()
 
-    def respond(self, result: object) -> HttpResponse | StreamedResponse:
+    def respond(self, result: object) -> AnyResponse:
         """Return the response as it was kept, or else that for a handler's result."""
         return self._response if self.is_kept and self._response else respond(result, self._status)
 
@@ -223,9 +223,7 @@ class IdempotencyStore:
         """Return the response of an admitted request for the command that may keep it."""
         return CommittedResponse(self._vault, request, status)
 
-    def keep_response(
-        self, request: AdmissionRequest, response: HttpResponse | StreamedResponse, *, is_kept: bool = False
-    ) -> bool:
+    def keep_response(self, request: AdmissionRequest, response: AnyResponse, *, is_kept: bool = False) -> bool:
         """Store a response that repeated requests shall get, with the next batch; tell whether it is one.
 
         If it `is_kept`, by the commit of its command, there is nothing left to write.

@@ -28,6 +28,7 @@ from billfold.http.raw_request import (
     read_body,
 )
 from billfold.http.responses import (
+    AnyResponse,
     Header,
     Headers,
     HttpResponse,
@@ -85,13 +86,7 @@ class RequestLog(Protocol):
     """Keeps a log of the requests of each tenant."""
 
     def record(
-        self,
-        operation: Operation,
-        request: RawRequest,
-        response: HttpResponse | StreamedResponse,
-        *,
-        proven: bool,
-        key: UUID | None = None,
+        self, operation: Operation, request: RawRequest, response: AnyResponse, *, proven: bool, key: UUID | None = None
     ) -> None:
         """Log a request whose token is known, once, with its idempotency key as its owner's keys are kept."""
 
@@ -247,9 +242,7 @@ class Api:
         request.body = await read_body(request, receive)
         await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
 
-    def _record(
-        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, **logged: Any
-    ) -> None:
+    def _record(self, operation: Operation, request: RawRequest, response: AnyResponse, **logged: Any) -> None:
         if self.request_log is not None:
             self.request_log.record(operation, request, response, **logged)
 
@@ -259,7 +252,7 @@ class Api:
         """Serve a request that needs no proof. Limited ones are counted before their body is checked."""
         counted = access.per_address
         headers = await count_address(self.bank.pool, request.client, wall_now()) if counted else ()
-        response: HttpResponse | StreamedResponse
+        response: AnyResponse
         try:
             request.body = await read_body(request, receive)
             operation.read(request)
@@ -280,7 +273,7 @@ class Api:
 
     async def answer(
         self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
-    ) -> tuple[HttpResponse | StreamedResponse, Headers]:
+    ) -> tuple[AnyResponse, Headers]:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
         if operation.previews and request.prefers_preview:  # its key is left for the request itself
             identity = replace(identity, admission=replace(identity.admission, key=None, claims=False))
@@ -290,7 +283,7 @@ class Api:
             return response_without_run(admission, request, wall), headers
         kept = False
         try:
-            response: HttpResponse | StreamedResponse
+            response: AnyResponse
             committed = self._store.committed(identity.admission, operation.status)
             try:
                 of = committed.of
@@ -375,12 +368,7 @@ def _call_fields(
 
 
 async def _send(
-    request: RawRequest,
-    response: HttpResponse | StreamedResponse,
-    headers: Sequence[Header],
-    *,
-    receive: Receive,
-    send: Send,
+    request: RawRequest, response: AnyResponse, headers: Sequence[Header], *, receive: Receive, send: Send
 ) -> None:
     if isinstance(response, StreamedResponse):
         await response.stream(receive, send, headers, is_head=request.is_head)

@@ -128,6 +128,9 @@ class StreamedResponse:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+AnyResponse = HttpResponse | StreamedResponse
+
+
 def _start(status: int, content_type: str, *headers: Header) -> dict[str, Any]:
     fields = [(b"content-type", content_type.encode()), *headers]
     return {"type": "http.response.start", "status": status, "headers": fields}
@@ -148,9 +151,9 @@ def redirect(location: str, status: int = 303) -> HttpResponse:
     return HttpResponse(status, TEXT, b"", headers=[(b"location", location.encode())])
 
 
-def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
+def respond(answer: object, status: int) -> AnyResponse:
     """Return the response for a handler's result: None is a response without a body."""
-    if isinstance(answer, HttpResponse | StreamedResponse):
+    if isinstance(answer, AnyResponse):
         return answer
     return HttpResponse(status, TEXT) if answer is None else json_response(answer, status)
 

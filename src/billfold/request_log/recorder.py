@@ -17,7 +17,7 @@ from msgspec import inspect
 
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
-from billfold.http.responses import HttpResponse, StreamedResponse
+from billfold.http.responses import AnyResponse, StreamedResponse
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault
@@ -119,13 +119,7 @@ class RequestRecorder:
         self._closing = asyncio.Event()
 
     def record(
-        self,
-        operation: Operation,
-        request: RawRequest,
-        response: HttpResponse | StreamedResponse,
-        *,
-        proven: bool,
-        key: UUID | None = None,
+        self, operation: Operation, request: RawRequest, response: AnyResponse, *, proven: bool, key: UUID | None = None
     ) -> None:
         """Log a request whose token is known, once; a request without one belongs to nobody."""
         requester, request.requester = request.requester, None
@@ -209,7 +203,7 @@ class RequestRecorder:
             await self.write()
 
 
-def _outcome(response: HttpResponse | StreamedResponse) -> _Outcome:
+def _outcome(response: AnyResponse) -> _Outcome:
     """Return the code of an error and the locations of its mistakes, and why it was refused if it is short."""
     if isinstance(response, StreamedResponse):
         return _Outcome()

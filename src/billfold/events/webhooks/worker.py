@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -55,29 +56,19 @@ _FAILED_QUEUE = "webhook queue"
 USER_AGENT = "billfold-webhooks/1"
 
 
+@dataclass
 class WebhookDispatcher:
     """One worker of one bank."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        vault: Vault,
-        keys: DataKeys,
-        client: GuardedWebhookClient,
-        *,
-        clock: Callable[[], datetime] = wall_now,
-        on_failing: OnFailing | None = None,
-        lanes_max: int = LANES_MAX,
-        pause_seconds: float = POLL_SECONDS,
-    ) -> None:
-        self.pool = pool
-        self.vault = vault
-        self.keys = keys
-        self.client = client
-        self.clock = clock
-        self.on_failing = on_failing
-        self._lanes_max = lanes_max
-        self._pause_seconds = pause_seconds
+    pool: Pool
+    vault: Vault
+    keys: DataKeys
+    client: GuardedWebhookClient
+    _: KW_ONLY
+    clock: Callable[[], datetime] = wall_now
+    on_failing: OnFailing | None = None
+    lanes_max: int = LANES_MAX
+    pause_seconds: float = POLL_SECONDS
 
     async def run(self, stop: asyncio.Event) -> None:
         """Deliver until `stop` is set. Waits while the database is unavailable."""
@@ -86,7 +77,7 @@ class WebhookDispatcher:
                 await self._register(stop)
             except Exception as error:  # noqa: BLE001 - whatever it is, the next round may be better
                 log.warning("webhook_dispatcher_interrupted", error=error_summary(error))
-                await wait_or_stop(stop, self._pause_seconds)
+                await wait_or_stop(stop, self.pause_seconds)
 
     async def _register(self, stop: asyncio.Event) -> None:
         """Work under one number, until stopped or declared dead."""
@@ -113,13 +104,13 @@ class WebhookDispatcher:
                 await attempts.release_dead_workers(conn, session.number, now)
             await sequencer.sequence_events(conn, now=now, wait=False)
             for failing in (False, True):
-                capacity = self._lanes_max - session.active(failing=failing)
-                share = max(1, self._lanes_max // SUBSCRIBERS_MIN)
+                capacity = self.lanes_max - session.active(failing=failing)
+                share = max(1, self.lanes_max // SUBSCRIBERS_MIN)
                 claimed = await attempts.claim_queues(
                     conn, session.number, now, failing=failing, limit=capacity, per_subscriber=share
                 )
                 session.walk(claimed, failing=failing)
-            await wait_or_stop(stop, self._pause_seconds)
+            await wait_or_stop(stop, self.pause_seconds)
             await session.look_after()
 
 

@@ -20,7 +20,7 @@ from billfold.onboarding.applications.changes import application_change
 from billfold.onboarding.applications.content import Application, content_of, open_application
 from billfold.onboarding.applications.forms import AgreementConsent, BusinessForm, RelatedPartyForm
 from billfold.onboarding.applications.requests import Check
-from billfold.onboarding.applications.rules.status import EDITABLE, require_editable
+from billfold.onboarding.applications.rules.status import require_editable
 from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites import rules, store
 from billfold.onboarding.invites.rules import InvitationType, InviteRow
@@ -132,11 +132,6 @@ class InvitedView(msgspec.Struct, frozen=True, kw_only=True):
     parties: dict[UUID, RelatedPartyForm]
     documents: list[DocumentRow]
     missing: list[str]
-
-    @property
-    def is_editable(self) -> bool:
-        """True if the application can be changed now."""
-        return self.row.status in EDITABLE
 
 
 def name_in_log(row: InviteRow) -> str:

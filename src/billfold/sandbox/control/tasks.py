@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID
@@ -195,48 +196,40 @@ _ADDRESSES = (
 )
 
 
+@dataclass(frozen=True)
 class RunningSandbox:
     """One sandbox that runs in this process."""
 
-    def __init__(
-        self,
-        context: CliContext,
-        settings: Settings,
-        database: Database,
-        *,
-        supervisor: Supervisor,
-        copies: BankCopies,
-        saved: SandboxFile,
-    ) -> None:
-        self._context = context
-        self._settings = settings
-        self._database = database
-        self._supervisor = supervisor
-        self._copies = copies
-        self._saved = saved
+    context: CliContext
+    settings: Settings
+    database: Database
+    _: KW_ONLY
+    supervisor: Supervisor
+    copies: BankCopies
+    saved: SandboxFile
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
         """Stop the card processor, the local chain and the dealers for the duration of the block."""
-        return self._supervisor.stopped_children(CARD_PROCESSOR, LOCAL_CHAIN, DEALERS)
+        return self.supervisor.stopped_children(CARD_PROCESSOR, LOCAL_CHAIN, DEALERS)
 
     async def upgrade(self, dsn: str) -> None:
         """Migrate a database of an earlier release to this one."""
         # Even if nothing is pending: a copy lacks the privileges of the database itself.
         if await with_connection(dsn, runner.up):
-            await self._context.initialize_database(self._settings, dsn)
+            await self.context.initialize_database(self.settings, dsn)
 
     def after_rewind(self) -> None:
         """Write the addresses of this start into the credentials of the current bank."""
-        state_dir = self._settings.state_dir
-        restored = read_sandbox_file(state_dir) or self._saved
-        here = {name: getattr(self._saved, name) for name in _ADDRESSES}
+        state_dir = self.settings.state_dir
+        restored = read_sandbox_file(state_dir) or self.saved
+        here = {name: getattr(self.saved, name) for name in _ADDRESSES}
         write_sandbox_file(state_dir, msgspec.structs.replace(restored, **here))
 
     async def play(self, name: str, progress: Progress) -> None:
         """Play a scenario to its end."""
         scenario = SCENARIOS[name]
-        seed = await with_connection(self._database.dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
-        credentials = require_sandbox_file(self._settings.state_dir)
+        seed = await with_connection(self.database.dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
+        credentials = require_sandbox_file(self.settings.state_dir)
         try:
             outside = self._interventions(asyncio.get_running_loop())
             await asyncio.to_thread(play, scenario, credentials, outside, bank_seed=seed, progress=progress)
@@ -260,30 +253,30 @@ class RunningSandbox:
             cancel_order=block(self._operate, interventions.cancel_order),
             send_instruction=block(self._operate, interventions.send_instruction),
             change_settings=block(self._change_settings),
-            kill_worker=block(self._supervisor.kill, WORKER),
+            kill_worker=block(self.supervisor.kill, WORKER),
         )
 
     async def _operate(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
-        async with self._context.bank(self._settings, self._database.dsn) as bank:
+        async with self.context.bank(self.settings, self.database.dsn) as bank:
             await work(bank, *values)
 
     async def _change_settings(self, changed: Mapping[str, str]) -> None:
         """Let every process open the bank again with other settings."""
-        box = require_sandbox_file(self._settings.state_dir)
+        box = require_sandbox_file(self.settings.state_dir)
         if box.changed_settings != changed:
-            async with self._copies.pause():
+            async with self.copies.pause():
                 changed_box = msgspec.structs.replace(box, changed_settings=dict(changed))
-                write_sandbox_file(self._settings.state_dir, changed_box)
+                write_sandbox_file(self.settings.state_dir, changed_box)
 
     async def _change_market(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
         """Change the market, as the owner, while no process has the bank open: every process reads it again."""
-        vault, owner = self._context.vault(self._settings), self._database.owner_dsn
-        async with self._copies.pause(), await create_pool(owner, max_size=1) as pool, pool.acquire() as conn:
+        vault, owner = self.context.vault(self.settings), self.database.owner_dsn
+        async with self.copies.pause(), await create_pool(owner, max_size=1) as pool, pool.acquire() as conn:
             await work(conn, vault, *values)
 
     async def _verify(self) -> str:
         """Verify the ledger and report its size. Raises InvariantError."""
-        async with self._context.bank(self._settings, self._database.dsn) as bank, bank.pool.acquire() as conn:
+        async with self.context.bank(self.settings, self.database.dsn) as bank, bank.pool.acquire() as conn:
             report = await verify_bank(conn, vault=bank.vault, data_keys=bank.ports[DataKeys])
         if report.findings:
             raise InvariantError(f"{len(report.findings)} findings, the first: {report.findings[0]}")
