@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from billfold.data_keys import store
 from billfold.data_keys.kms import MasterKey, WrappedKey
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import KEY_BYTES, associated_data, is_sealed_text, sealed_of_text, text_of_sealed
 from billfold.platform.database.connection import Db, Pool
@@ -271,7 +270,7 @@ def find_key(ring: KeyRing, subject_id: UUID) -> DataKey | None:
 
 async def bank_key(bank: Bank) -> DataKey:
     """Return the data key of the bank itself. It is never destroyed."""
-    return await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed))
+    return await bank.ports[DataKeys].of(bank.pool, bank.own_id)
 
 
 class PaymentKeys:

@@ -12,7 +12,6 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 
@@ -64,7 +63,7 @@ async def list_all(bank: Bank) -> Iterable[Row]:
     """List the last hundred proposals, open ones first, then newest first."""
     return [
         (each.proposal_id, each.words, each.reason, each.status, each.proposed_by, each.decided_by, each.proposed_at)
-        for each in await store.PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=_SHOWN)
+        for each in await store.PROPOSALS.rows(bank.pool, bank.own_id, limit=_SHOWN)
     ]
 
 

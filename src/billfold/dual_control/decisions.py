@@ -31,7 +31,6 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, PocketStatus
 from billfold.platform import ids
 from billfold.platform.database.connection import Connection
@@ -112,7 +111,7 @@ async def _propose(bank: Bank, by: Operator, reason: str, what: dict[str, Any]) 
         raise InvalidInput.at("reason", msg=f"must be 1 to {REASON_CHARS_MAX} printable characters")
     proposal = FreezeProposal(
         proposal_id=ids.new(),
-        customer_id=bank_customer_id(bank.seed),
+        customer_id=bank.own_id,
         reason=reason.strip(),
         status=ProposalStatus.PROPOSED,
         proposed_by=by.name,
@@ -194,7 +193,7 @@ async def _finish_proposal(
 def _audited(bank: Bank, by: Operator, verb: str, row: FreezeProposal) -> AbstractAsyncContextManager[AuditedAction]:
     return audited(
         bank,
-        bank_customer_id(bank.seed),
+        bank.own_id,
         by.origin,
         f"{row.resource}.{verb}",
         resource_id=row.proposal_id,
@@ -261,7 +260,7 @@ async def _require_not_made(conn: Connection, command: Command) -> None:
 async def _subject_owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
     """Return the customer who owns the subject; the bank itself cannot be frozen. Raises NotFound."""
     entry = await bank.directory.find(subject.lower(), subject_id)
-    if entry is None or entry.customer_id == bank_customer_id(bank.seed):
+    if entry is None or entry.customer_id == bank.own_id:
         raise NotFound(f"There is no such {subject.lower()}.")
     return entry.customer_id
 

@@ -16,7 +16,6 @@ from billfold.audit.record import record
 from billfold.audit.rules import NewEntry, Outcome
 from billfold.identity.users.rules import Role
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError, Refused
@@ -147,7 +146,7 @@ async def _record(
     details: dict[str, str],
 ) -> None:
     entry = NewEntry(
-        customer_id=bank_customer_id(bank.seed),
+        customer_id=bank.own_id,
         origin=by.origin,
         action=action,
         resource_type=resource[0],

@@ -24,6 +24,7 @@ from billfold.platform.database.paging import Pager
 from billfold.platform.database.replica import Replica
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.database.usage_counts import count_usage
+from billfold.platform.ids import command_id, derive
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
@@ -92,6 +93,11 @@ JobRunners = Mapping[str, JobRunner]
 """The runner of each kind of job. Jobs of other kinds are left to other processes."""
 
 
+def bank_customer_id(seed: bytes) -> UUID:
+    """Return the id of the customer that is the bank itself, derived from the seed."""
+    return derive(seed, command_id("founding", "house"), 0)
+
+
 @dataclass(kw_only=True, eq=False)
 class Bank:
     """Engine, market, calendars, keys and providers of one process."""
@@ -109,6 +115,8 @@ class Bank:
     replica: Replica | None = None
 
     def __post_init__(self) -> None:
+        self.own_id = bank_customer_id(self.seed)
+        """The id of the customer that is the bank itself."""
         self.directory = Directory(self.pool)
         self.background = BackgroundTasks()
         self.export_turn = asyncio.Lock()

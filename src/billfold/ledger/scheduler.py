@@ -17,6 +17,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.bank import Bank
+from billfold.ledger.bank import bank_customer_id as bank_customer_id  # noqa: PLC0414 - of a seed without a bank
 from billfold.ledger.commands import Books, Command, Outcome
 from billfold.ledger.context import Context
 from billfold.ledger.types import ScheduledJob
@@ -25,7 +26,6 @@ from billfold.platform.database.connection import Db
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import Unavailable
-from billfold.platform.ids import command_id, derive
 from billfold.platform.telemetry.tracing import tracing
 
 _SCHEDULE = "SELECT scheduled_job_set($1)"
@@ -174,11 +174,6 @@ SELECT item::uuid AS customer_id FROM failed_work WHERE kind = '{DUE_WORK}' AND 
 """
 
 
-def bank_customer_id(seed: bytes) -> UUID:
-    """Return the id of the customer that is the bank itself, derived from the seed."""
-    return derive(seed, command_id("founding", "house"), 0)
-
-
 async def next_due(conn: Db) -> datetime | None:
     """Return the first instant at which anything is due, the end of the bank's own day included."""
     due: datetime | None = await conn.fetchval(_NEXT_DUE)
@@ -191,7 +186,7 @@ async def catch_up_due(bank: Bank, by: datetime, *, put_aside: Collection[str] =
     A customer for whom it fails stays due and does not block the others. Those in `put_aside` are skipped.
     """
     result = WorkResults[UUID](Counter(), {})
-    excluded = {bank_customer_id(bank.seed), *map(UUID, put_aside)}
+    excluded = {bank.own_id, *map(UUID, put_aside)}
     lock = asyncio.Lock()
 
     async def run_batches() -> None:

@@ -14,7 +14,6 @@ from billfold.cli.context import CliError
 from billfold.dual_control.cli import said_of
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.files.exchange import FILE_BYTES_MAX
 from billfold.payments.files.retries import retry_state_of
@@ -36,7 +35,7 @@ Reason = Annotated[str, typer.Option(help="The explanation, for the audit log.")
 async def run(bank: Bank) -> str:
     """Reconcile what has arrived, open a break for each day without a statement, and show the last days."""
     await reconcile(bank)
-    bank_id, since = bank_customer_id(bank.seed), et_date(await bank.now()) - _OVERVIEW
+    bank_id, since = bank.own_id, et_date(await bank.now()) - _OVERVIEW
     rows = [
         (each.day, each.source, each.account, f"{each.matched} of {each.lines}" if each.file_id else "no statement")
         for each in await store.list_days(bank.pool, bank_id, since)
@@ -97,7 +96,7 @@ async def breaks(
 @group.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, break_id: BreakId) -> None:
     """Show a break, and the open breaks that would cancel it out, the nearest first."""
-    row = await store.get_break(bank.pool, bank_customer_id(bank.seed), break_id)
+    row = await store.get_break(bank.pool, bank.own_id, break_id)
     facts = [
         ("break", decisions.describe(row)),
         ("rail, reference", " ".join(filter(None, (row.rail, row.reference))) or "none"),
@@ -121,7 +120,7 @@ async def assign(
     note: Annotated[str | None, typer.Option(help="What is known.")] = None,
 ) -> str:
     """Name the owner of a break, and note what is known of it."""
-    row = await store.get_break(bank.pool, bank_customer_id(bank.seed), break_id)
+    row = await store.get_break(bank.pool, bank.own_id, break_id)
     owner, note = [(old or "") if new is None else new for new, old in ((owner, row.owner), (note, row.note))]
     await decisions.assign(bank, break_id, owner=owner, note=note, by=_operator(bank))
     return f"The owner is {owner or 'nobody'}."
@@ -157,7 +156,7 @@ async def hold(
 
 
 async def _list(bank: Bank, status: BreakStatus) -> list[Break]:
-    values = bank_customer_id(bank.seed), status, None, None, None
+    values = bank.own_id, status, None, None, None
     is_closed = status == BreakStatus.CLOSED
     return await store.BREAKS.rows(bank.pool, *values, descending=is_closed, limit=_SHOWN)
 

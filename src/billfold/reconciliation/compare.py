@@ -6,7 +6,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.database.connection import Connection
 from billfold.platform.money import format_price, format_usd
 from billfold.reconciliation import store
@@ -38,7 +37,7 @@ class Comparison(NamedTuple):
 
 async def compare(conn: Connection, bank: Bank, statement: Statement) -> Comparison:
     """Compare a statement of a day that the bank has closed. Runs in the caller's snapshot."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     open_breaks = await store.list_open(conn, bank_id, statement.source, statement.account)
     work = [each for each in open_breaks if each.cause != Cause.NO_STATEMENT]
     comparers = {
@@ -60,13 +59,13 @@ async def compare(conn: Connection, bank: Bank, statement: Statement) -> Compari
 
 async def preview(conn: Connection, bank: Bank, statement: Statement) -> tuple[int, list[NewBreak]]:
     """Return how many lines of a report within the day match so far, and the others: they open no breaks."""
-    entries = await store.find_entries(conn, bank_customer_id(bank.seed), statement.day)
+    entries = await store.find_entries(conn, bank.own_id, statement.day)
     pairing = _pair_with(statement, await _list_expected(conn, bank, statement, entries), ())
     return pairing.matched, [each for each in _breaks_of(pairing) if each.line_no is not None]
 
 
 async def _compare_reserve(conn: Connection, bank: Bank, statement: Statement, work: Sequence[Break]) -> Comparison:
-    entries = await store.find_entries(conn, bank_customer_id(bank.seed), statement.day)
+    entries = await store.find_entries(conn, bank.own_id, statement.day)
     pairing = _pair_with(statement, await _list_expected(conn, bank, statement, entries), work)
     opened = [*_balance_breaks(statement), *await _gaps(conn, bank, statement, entries), *_breaks_of(pairing)]
     return Comparison(pairing.matched, opened, pairing.closed, [])
@@ -79,7 +78,7 @@ async def _list_expected(
 
     Of an earlier date, only those booked since its statement was reconciled were not expected before.
     """
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     previous = bank.calendars.settlement_on_or_before(statement.day - _ONE_DAY)
     expected = await store.list_postings(conn, bank_id, entries)
     for nth in range(1, (statement.day - previous).days + 1):
@@ -148,7 +147,7 @@ def _balance_breaks(statement: Statement) -> Iterable[NewBreak]:
 
 async def _gaps(conn: Connection, bank: Bank, statement: Statement, entries: store.EntryRange) -> Iterable[NewBreak]:
     """Compare the balances with those of the adjacent days; of the first statement, with the ledger."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
 
     async def stated_on(day: date) -> tuple[int | None, int | None]:
         found = await store.find_day(conn, bank_id, day_id(Source.RESERVE, statement.account, day))
@@ -176,7 +175,7 @@ async def _gaps(conn: Connection, bank: Bank, statement: Statement, entries: sto
 
 
 async def _compare_units(conn: Connection, bank: Bank, statement: Statement, work: Sequence[Break]) -> Comparison:
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     entries = await store.find_entries(conn, bank_id, statement.day)
     booked = await store.list_units(conn, bank_id, entries, bank.calendars.closes_at(statement.day))
     stated, known = statement.units, {each.subject: each for each in work if each.cause == Cause.DIFFERENT_UNITS}
@@ -198,7 +197,7 @@ async def _compare_units(conn: Connection, bank: Bank, statement: Statement, wor
 
 
 async def _compare_trades(conn: Connection, bank: Bank, statement: Statement, work: Sequence[Break]) -> Comparison:
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     names = [trade.reference for _, trade in statement.trades] + [each.reference for each in work if each.reference]
     found = await store.list_trades(conn, bank_id, statement.account, statement.day, names)
     booked = {name: each for each in found for name in (each.former, each.trade.reference) if name}

@@ -11,7 +11,6 @@ from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.files.inbound import WAIT
 from billfold.payments.suspense.rules import NOT_RETURNABLE, HoldInSuspense
@@ -46,7 +45,7 @@ async def propose_close(
     Raises InvalidInput, NotFound, Refused `break-state`, `proposal-open`.
     """
     by.require(Power.RECONCILE)
-    row = await get_break(bank.pool, bank_customer_id(bank.seed), break_id)
+    row = await get_break(bank.pool, bank.own_id, break_id)
     if resolution == Resolution.MATCHED:
         raise InvalidInput.at("resolution", msg="must be EXPLAINED, LOSSES or INVENTORY: a match closes itself")
     command = CloseBreak(
@@ -68,7 +67,7 @@ async def propose_hold(bank: Bank, break_id: UUID, rail: Rail, *, reason: str, b
     Raises InvalidInput, NotFound, Refused `break-state`, `proposal-open`, `movement-made`.
     """
     by.require(Power.RECONCILE)
-    row = await get_break(bank.pool, bank_customer_id(bank.seed), break_id)
+    row = await get_break(bank.pool, bank.own_id, break_id)
     if rail not in HELD_RAILS or row.rail not in {None, rail}:
         raise InvalidInput.at("rail", msg=f"must be {row.rail or ' or '.join(HELD_RAILS)}, by which the money moved")
     fits = row.source == Source.RESERVE and row.cause in {Cause.UNKNOWN_LINE, Cause.DIFFERENT_AMOUNT}
@@ -94,7 +93,7 @@ async def carry_out_hold(bank: Bank, proposal: FreezeProposal, command: Command)
     """
     assert isinstance(command, HoldInSuspense)
     async with claimed(bank.pool, CLAIM, wait=WAIT):
-        row = await get_break(bank.pool, bank_customer_id(bank.seed), proposal.subject_id)
+        row = await get_break(bank.pool, bank.own_id, proposal.subject_id)
         if row.status != BreakStatus.OPEN or abs(row.difference) != command.amount:
             raise Refused("break-state", "The break has changed since it was proposed.")
         return (await bank.engine.submit(command)).outcome
@@ -115,4 +114,4 @@ def side_of(row: Break, value: int | None) -> str:
 
 
 def _who(bank: Bank, by: Operator) -> dict[str, Any]:
-    return {"caller": "operator", "key": ids.new(), "customers": (bank_customer_id(bank.seed),), "origin": by.origin}
+    return {"caller": "operator", "key": ids.new(), "customers": (bank.own_id,), "origin": by.origin}

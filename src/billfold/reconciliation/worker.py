@@ -16,7 +16,6 @@ from typing_extensions import override
 
 from billfold.identity.operators import Operator, Power, recorded_action
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.files import retries
 from billfold.payments.files.inbound import WAIT, InboundFiles
@@ -109,7 +108,7 @@ async def _only_new(bank: Bank, statements: Sequence[Statement], file_id: UUID) 
     new, late = list[Statement](), list[Statement]()
     for each in statements:
         key = day_id(each.source, each.account, each.day)
-        before = await store.find_day(bank.pool, bank_customer_id(bank.seed), key)
+        before = await store.find_day(bank.pool, bank.own_id, key)
         is_second = each.is_final and before is not None and before.file_id not in {None, file_id}
         (late if is_second else new).append(each)
     for each in late:
@@ -126,7 +125,7 @@ def _refused(reason: str) -> InvalidFile:
 
 
 async def _reconcile_statement(bank: Bank, statement: Statement, file_id: UUID) -> dict[str, Any]:
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     told = {"source": statement.source, "account": statement.account, "day": str(statement.day)}
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         if not statement.is_final:
@@ -165,7 +164,7 @@ def _named(bank: Bank, source: Source, account: str, day: date, file_id: UUID | 
     return {
         "caller": "reconciliation",
         "key": command_id(f"reconcile:{source}:{account}", f"{day}:{file_id}"),
-        "customers": (bank_customer_id(bank.seed),),
+        "customers": (bank.own_id,),
         "origin": Origin.system(),
         "source": source,
         "account": account,
@@ -202,7 +201,7 @@ async def reconcile(bank: Bank) -> int:
 
 async def _list_missing(bank: Bank) -> list[tuple[Source, str, date]]:
     """Return the accounts and closed days of the last month that lack a statement; the first one begins the series."""
-    bank_id, settings, calendars, conn = bank_customer_id(bank.seed), bank.settings, bank.calendars, bank.pool
+    bank_id, settings, calendars, conn = bank.own_id, bank.settings, bank.calendars, bank.pool
     last = calendars.settlement_on_or_before(await conn.fetchval(_OPEN_DAY, bank_id) - _ONE_DAY)
     if await bank.now() < et_instant(calendars.next_settlement_day(last), MORNING):
         last = calendars.settlement_on_or_before(last - _ONE_DAY)
@@ -234,7 +233,7 @@ class Mornings:
         settings, now = bank.settings, await bank.now()
         if not (settings.reserve_account or settings.custodian_account or settings.dealer_recaps):
             return 0
-        open_day = await bank.pool.fetchval(_OPEN_DAY, bank_customer_id(bank.seed))
+        open_day = await bank.pool.fetchval(_OPEN_DAY, bank.own_id)
         stage = open_day, now >= et_instant(et_date(now), MORNING)
         if stage == self._done_for:
             return 0

@@ -24,7 +24,6 @@ from billfold.identity.users import totp
 from billfold.identity.users.passwords import set_password
 from billfold.identity.users.rules import Role
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.oauth import clients
 from billfold.oauth.clients import record_oauth_client
 from billfold.oauth.rules.authorization_params import SCOPES
@@ -108,7 +107,7 @@ async def _new_sandbox_file(
 
 async def _people(bank: Bank, known_ids: PartnerIds, previous: SandboxFile | None) -> dict[str, Any]:
     """Return the people who may sign in: of the customer, of the partner, of the bank."""
-    own, bank_id = known_ids.sandbox_customer_id, bank_customer_id(bank.seed)
+    own, bank_id = known_ids.sandbox_customer_id, bank.own_id
     before = (previous.person, previous.colleague, previous.partner_person) if previous else (None, None, None)
     operators = previous.operators[: len(OPERATORS)] if previous else ()
     return {

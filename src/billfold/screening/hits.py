@@ -13,7 +13,6 @@ from billfold.data_keys.keys import DataKeys, DataShredded
 from billfold.identity.operators import Operator
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db
@@ -177,7 +176,7 @@ async def _open_decision(
     """Open the transaction of a decision about an open hit, with its entry in the bank's audit log."""
     async with record.audited(
         bank,
-        bank_customer_id(bank.seed),
+        bank.own_id,
         Origin(kind="OPERATOR", name=operator),
         f"sanctions_hit.{verb}",
         resource_id=hit_id,

@@ -15,7 +15,6 @@ from billfold.accounts.counterparties.store import find_payees, open_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
 from billfold.audit import record
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform import ids
 from billfold.platform.crypto import fingerprint
@@ -95,7 +94,7 @@ def _country_names() -> dict[str, str]:
 
 
 async def _record_hits(bank: Bank, rows: Sequence[HitRow]) -> int:
-    async with record.audited(bank, bank_customer_id(bank.seed), Origin.system(), "sanctions_hit.found") as action:
+    async with record.audited(bank, bank.own_id, Origin.system(), "sanctions_hit.found") as action:
         added = [row.hit_id for row in rows if await hits.add_hit(action, row)]
         action.details["hits"] = [str(each) for each in added]
         if not added:
@@ -106,7 +105,7 @@ async def _record_hits(bank: Bank, rows: Sequence[HitRow]) -> int:
 async def _new_row(bank: Bank, hit_id: UUID, subject: Subject, match: Match, *, now: datetime) -> HitRow:
     content = HitContent(screened=subject.name, match=match)
     return HitRow(
-        customer_id=bank_customer_id(bank.seed),
+        customer_id=bank.own_id,
         hit_id=hit_id,
         subject_kind=subject.kind,
         subject_id=subject.subject_id,

@@ -16,7 +16,6 @@ from billfold.identity.users import rules
 from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import User, UserRole
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.oauth import clients, grants
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
@@ -122,7 +121,7 @@ async def _team_of(bank: Bank, customer: UUID | None, *, partner: str, of_bank: 
     if customer is not None:
         return customer
     if of_bank:
-        return bank_customer_id(bank.seed)
+        return bank.own_id
     found = await find_partner(bank.pool, partner)
     if found is None:
         raise CliError(f"There is no partner {partner!r}.", "See `billfold partner list`.")

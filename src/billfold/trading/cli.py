@@ -13,7 +13,6 @@ from billfold.cli.context import CliError, read_text_file
 from billfold.dual_control.cli import said_of
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_price, format_usd
 from billfold.trading import decisions, store
@@ -73,7 +72,7 @@ async def orders(
     everything: Annotated[bool, typer.Option("--all", help="Include the last hundred that ended.")] = False,
 ) -> Iterable[Row]:
     """List live orders, oldest first."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     found = await store.list_live_orders(bank.pool, bank_id)
     if everything:
         found += await store.list_ended_orders(bank.pool, bank_id, _SHOWN)
@@ -93,7 +92,7 @@ async def orders(
 )
 async def executions(bank: Bank) -> Iterable[Row]:
     """List the last hundred executions, newest first; those that were corrected or busted say so."""
-    found = await store.list_executions(bank.pool, bank_customer_id(bank.seed), _SHOWN)
+    found = await store.list_executions(bank.pool, bank.own_id, _SHOWN)
     return [
         (
             *(row.execution_id, f"{row.kind}, replaced" if is_replaced else row.kind, row.dealer, row.reference),
@@ -110,7 +109,7 @@ async def executions(bank: Bank) -> Iterable[Row]:
 )
 async def result(bank: Bank, day: Annotated[date, DayOption(help="A day that is closed.")]) -> Iterable[Row]:
     """Show the trading result of a day by bill: money of customers and dealers, change of the inventory's value."""
-    found = await store.list_results(bank.pool, bank_customer_id(bank.seed), day)
+    found = await store.list_results(bank.pool, bank.own_id, day)
     return [
         (each.cusip, *map(format_usd, (each.customers, each.dealers, each.revaluation, each.total))) for each in found
     ]
@@ -267,7 +266,7 @@ async def import_blotter(
     file: Annotated[Path, typer.Argument(help=f"A CSV file with the columns {', '.join(COLUMNS)}.")],
 ) -> str:
     """Propose to book the executions of a CSV blotter. A line that does not fit is named and takes no other with it."""
-    live = await store.list_live_orders(bank.pool, bank_customer_id(bank.seed))
+    live = await store.list_live_orders(bank.pool, bank.own_id)
     lines = read_blotter(read_text_file(file), bank.calendars, OpenOrders(live))
     line_of = {id(each.execution): each.line_no for each in lines}
     read = [each.execution for each in lines if each.execution]
@@ -297,7 +296,7 @@ async def correct(
 ) -> str:
     """Propose to book a dealer's correction of an execution; the former row stays, and the new one points at it."""
     values = _units(face), _number(price, _MICROS), _number(money, 100)
-    old = await store.get_execution(bank.pool, bank_customer_id(bank.seed), execution_id)
+    old = await store.get_execution(bank.pool, bank.own_id, execution_id)
     new = decisions.Amendment(*values, settles_on or old.settles_on)
     made = await decisions.propose_amendment(
         bank, execution_id, reference=reference, values=new, reason=reason, by=_operator(bank)

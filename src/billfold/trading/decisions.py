@@ -18,7 +18,6 @@ from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_price, format_usd
@@ -45,7 +44,7 @@ async def pause(bank: Bank, *, paused: bool, reason: str, by: Operator) -> Outco
     """Pause the desk, or resume it. Raises InvalidInput, Refused `desk-paused`."""
     by.require(Power.TRADE)
     _check_reason(reason)
-    references = (bank_customer_id(bank.seed),)
+    references = (bank.own_id,)
     return await _submit(bank, PauseDesk, by, references, paused=paused, reason=reason.strip())
 
 
@@ -104,7 +103,7 @@ async def _audited(
 ) -> AsyncIterator[Connection]:
     by.require(Power.MOVE_MONEY)
     _check_reason(reason)
-    bank_id, name, details = bank_customer_id(bank.seed), f"{resource[0]}.{action}", {"reason": reason.strip()}
+    bank_id, name, details = bank.own_id, f"{resource[0]}.{action}", {"reason": reason.strip()}
     async with audited(bank, bank_id, by.origin, name, resource_id=resource[1], details=details) as entry:
         yield entry.conn
 
@@ -190,7 +189,7 @@ def _recording(bank: Bank, executions: Sequence[NewExecution], by: Operator | No
 
 async def _words_of(conn: Connection, bank: Bank, executions: Sequence[NewExecution]) -> str:
     """Describe executions for the second operator: those with warnings first."""
-    bank_id, ctx = bank_customer_id(bank.seed), bank.engine.context(await bank.now(conn))
+    bank_id, ctx = bank.own_id, bank.engine.context(await bank.now(conn))
     orders = {order_id: order for _, order_id, order in await load_orders(conn, [bank_id], _order_ids(executions))}
     flags = {each.execution_id: flags_of(each, orders[each.order_id], ctx) for each in executions}
     # Those with warnings come first, so that none is left out.
@@ -229,7 +228,7 @@ async def propose_amendment(
     Raises NotFound, Refused `execution-refused`, `proposal-open`.
     """
     by.require(Power.MOVE_MONEY)
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     old = await get_execution(bank.pool, bank_id, execution_id)
     if not reference.strip():
         raise InvalidInput.at("reference", msg="must be the dealer's reference of the correction or bust")

@@ -4,7 +4,6 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.dates import et_date
 from billfold.trading.rules.policy import Position
 from billfold.trading.store import BillResult, Exposure, find_desk, list_live_orders, list_results
@@ -73,7 +72,7 @@ class DeskOverview(NamedTuple):
 
 async def read_overview(bank: Bank) -> DeskOverview:
     """Return the desk now, in one snapshot."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         now = await bank.now(conn)
         exposure = await read_exposure(conn, bank)

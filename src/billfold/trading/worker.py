@@ -12,7 +12,6 @@ import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.calendars import Calendars
@@ -39,7 +38,7 @@ def command_of(
     bank: Bank, kind: type[CommandType], references: tuple[UUID, ...], *, key: UUID | None = None, **fields: Any
 ) -> CommandType:
     """Return a command about the bank itself, by default under a new key."""
-    return kind(customers=(bank_customer_id(bank.seed),), references=references, key=key or ids.new(), **fields)
+    return kind(customers=(bank.own_id,), references=references, key=key or ids.new(), **fields)
 
 
 def limits_of(settings: Settings) -> DeskLimits:
@@ -64,7 +63,7 @@ async def read_exposure(conn: Connection, bank: Bank) -> list[Exposure]:
     Trades that settle before the previous settlement day are met, except those of a customer who was set apart and has
     been repaired since the last close: they appear with the next one.
     """
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     open_day = await conn.fetchval(_OPEN_DAY, bank_id)
     return await list_exposure(conn, bank_id, bank.calendars.settlement_on_or_before(open_day - _ONE_DAY))
 
@@ -86,7 +85,7 @@ async def place_round(bank: Bank, *, is_due: bool, cusip: str | None = None, ori
 
     Orders whose day is over are expired first: they cover nothing any more.
     """
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     await expire_orders(bank)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         now = await bank.now(conn)
@@ -166,7 +165,7 @@ async def expire_orders(bank: Bank) -> int:
 
 
 async def _live_orders(bank: Bank) -> list[DealerOrder]:
-    return await list_live_orders(bank.pool, bank_customer_id(bank.seed))
+    return await list_live_orders(bank.pool, bank.own_id)
 
 
 async def change_order(

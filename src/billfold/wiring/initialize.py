@@ -13,8 +13,7 @@ import billfold
 from billfold.accounts.customers.partner_customers import enrol
 from billfold.bills.imports import load_bundled_market
 from billfold.cli.context import CliError
-from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
+from billfold.ledger.bank import Bank, bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
 from billfold.platform.clock import ClockState
@@ -116,5 +115,5 @@ async def reseal_key_check(conn: Connection, stored: BankIdentity, vault: Vault)
 
 async def create_bank_customer(bank: Bank) -> None:
     """Create the customer that is the bank itself; its business days start now."""
-    customer_id, name = bank_customer_id(bank.seed), bank.settings.bank_name
+    customer_id, name = bank.own_id, bank.settings.bank_name
     await enrol(bank, customer_id, "house", partner_id=None, name=name, key="house")

@@ -13,7 +13,6 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
@@ -61,7 +60,7 @@ async def publish_file(
     """Publish a version later than all others. It stays readable forever and cannot be changed."""
     try:
         release = Release(read_texts(file.read_bytes()), release_date, required_by, fonts=(fonts,) if fonts else ())
-        by = Publisher(bank_customer_id(bank.seed), bank.settings.bank_name, bank.vault, Origin.operator())
+        by = Publisher(bank.own_id, bank.settings.bank_name, bank.vault, Origin.operator())
         today = et_date(await bank.now())
         async with bank.pool.acquire() as conn:
             await publish(conn, by, release, today=today, now=wall_now())

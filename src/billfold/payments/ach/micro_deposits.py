@@ -6,7 +6,6 @@ from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import SendMicroDeposits
 
@@ -16,7 +15,7 @@ async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
     assert at.customer_id is not None
     async with bank.pool.acquire() as conn:
         referenced = await store.find_payees(conn, [at.customer_id], [at.object_id])
-    house_id = bank_customer_id(bank.seed)
+    house_id = bank.own_id
     house_key = await bank.ports[DataKeys].of(bank.pool, house_id)
     for customer_id, counterparty_id, payee in referenced:
         if payee.status != "PENDING" or payee.sanctions != SanctionsStatus.CLEAR:

@@ -9,7 +9,6 @@ import msgspec
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach import store
 from billfold.payments.ach.commands import ReturnEntry
@@ -142,7 +141,7 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
     """Queue returns, each with its id, for the next window."""
     if not answers:
         return
-    now, bank_id = await bank.now(), bank_customer_id(bank.seed)
+    now, bank_id = await bank.now(), bank.own_id
     due_at = windows.next_deadline(now, bank.calendars)
     await store.queue_return_entries(bank.pool, answers, bank_id, due_at=due_at, now=now)
     await scheduler.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, at=due_at)])

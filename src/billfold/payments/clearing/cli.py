@@ -8,7 +8,6 @@ import typer
 from billfold.cli.command import CommandGroup, console, key_value_table, table
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.settlement import store
 from billfold.payments.clearing.report import ClearingReport, clearing_report
 from billfold.payments.clearing.rules import RAILS, OpenPayment
@@ -33,7 +32,7 @@ async def print_card_settlement(bank: Bank) -> None:
     Positive amounts are paid by the bank.
     """
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
-        dates = await store.reconcile(conn, bank_customer_id(bank.seed))
+        dates = await store.reconcile(conn, bank.own_id)
         differences = await store.list_differences(conn)
     rows = [
         (

@@ -8,7 +8,6 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import TradeActivity
 from billfold.payments.clearing.rules import ClearingTotals, OpenPayment, SettlementBlock
 from billfold.payments.clearing.store import DATE_MAX, EVER, SettlementPeriod, balances, list_cleared, list_open
@@ -59,7 +58,7 @@ async def list_coming(bank: Bank, conn: Connection, today: date) -> list[Settlem
     blocks = await find_unsettled(conn, today + HORIZON)
     due = [
         SettlementBlock(each.settles_on, each.cusip, 0, side, abs(each.open_units), abs(each.open_money))
-        for each in await list_due(conn, bank_customer_id(bank.seed), today + HORIZON)
+        for each in await list_due(conn, bank.own_id, today + HORIZON)
         for side in [TradeActivity.BUY if each.open_units > 0 else TradeActivity.SELL]
     ]
     # Customers' trades are met from the inventory, which moves no money of the reserve.
@@ -147,7 +146,7 @@ class InTransit(NamedTuple):
 
 async def read_in_transit(bank: Bank, *, limit: int) -> InTransit:
     """Return the payments unsettled since a week ago, a cheaper form of `clearing_report`."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         open_day = await conn.fetchval(_OPEN_DAY, bank_id)
         first = open_day - RECENT
@@ -159,7 +158,7 @@ async def read_in_transit(bank: Bank, *, limit: int) -> InTransit:
 
 async def clearing_report(bank: Bank) -> ClearingReport:
     """Return the balances of the rails and the payments that explain them, at one moment."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
         dates = await list_cleared(conn, bank_id, EVER)
         open_day = await conn.fetchval(_OPEN_DAY, bank_id)

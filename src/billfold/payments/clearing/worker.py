@@ -17,7 +17,7 @@ import structlog
 
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import SET_APART, bank_customer_id
+from billfold.ledger.scheduler import SET_APART
 from billfold.payments.clearing.rules import CloseBankDay, MovedPocket, RailTotals, ReportMoves, SettlementBlock
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
@@ -111,7 +111,7 @@ async def _bring_forward(bank: Bank, day: date) -> None:
     if not bank.calendars.is_fed_day(day):
         return
     after = bank.calendars.next_settlement_day(day) + timedelta(days=1)
-    rows = await bank.pool.fetch(_PUT_OFF, et_instant(day, 0), et_instant(after, 0), bank_customer_id(bank.seed))
+    rows = await bank.pool.fetch(_PUT_OFF, et_instant(day, 0), et_instant(after, 0), bank.own_id)
     commands = [RescheduleDueWork(caller="calendar", key=each, customers=(each,)) for (each,) in rows]
     for first in range(0, len(commands), _BATCH_SIZE):
         # If it fails, the customer's work comes up a day late at most.
@@ -198,7 +198,7 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
 
     Stops before a day for which a customer still has due work, which must be done first, unless it is set apart.
     """
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     closed = 0
     while True:
         async with bank.pool.acquire() as conn:
@@ -233,7 +233,7 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
 
 async def _find_redemptions(conn: Connection, bank: Bank, blocks: Iterable[SettlementBlock]) -> tuple[UUID, ...]:
     """Return the redemptions that a close may expect: of its blocks, which may change the inventory, and of that."""
-    held = [asset for (asset,) in await conn.fetch(_INVENTORY, bank_customer_id(bank.seed))]
+    held = [asset for (asset,) in await conn.fetch(_INVENTORY, bank.own_id)]
     named = [block.cusip for block in blocks]
     return tuple(redemption_id_of(cusip) for cusip in dict.fromkeys(named + held))
 
@@ -269,7 +269,7 @@ async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailT
     """Return the unsettled amounts of the rails that settle by the close of `day`."""
     first, day = day - SETTLEMENT_LOOKBACK, bank.calendars.fed_on_or_before(day)
     span = SettlementPeriod(first, et_instant(first, 0), day, ends=bank.calendars.closes_at(day))
-    found = await list_cleared(conn, bank_customer_id(bank.seed), span)
+    found = await list_cleared(conn, bank.own_id, span)
     return tuple(
         RailTotals(each.settles_on, each.rail, max(each.unsettled_in, 0), outflow=max(each.unsettled_out, 0))
         for each in found

@@ -14,7 +14,6 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.crypto.chains import Chains, read_address
 from billfold.payments.crypto.deposits import store as deposit_store
@@ -122,7 +121,7 @@ async def assign(
     return await propose_as_operator(
         bank,
         AssignFromSuspense,
-        bank_customer_id(bank.seed),
+        bank.own_id,
         entry.customer_id,
         about=found.item_id,
         words=f"Credit {format_usd(item.amount)} in suspense to the wallet {address}, Pocket {pocket_id}",

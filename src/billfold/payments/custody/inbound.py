@@ -9,7 +9,6 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.custody.messages import (
     CancellationStatus,
     Confirmation,
@@ -110,7 +109,7 @@ async def _book(bank: Bank, file: RailFile, read: ReadMessage) -> str:
     if isinstance(message, CancellationStatus) and status == _S.PENDING:
         reason = f"The custodian does not cancel it: {reason}"
     object_id, attempt = _read_tx_id(message.tx_id)
-    row = await find_instruction(bank.pool, bank_customer_id(bank.seed), object_id)
+    row = await find_instruction(bank.pool, bank.own_id, object_id)
     if row is None:
         return await _book_status(bank, await _transfer_of(bank, object_id), status, reason)
     command = ReportInstruction(
@@ -177,7 +176,7 @@ async def _book_confirmation(bank: Bank, read: ReadMessage, message: Confirmatio
         raise NotFound(f"It names two bills: {message.isin} and {message.cusip}.")
     if message.day is None or message.movement not in {"RECE", "DELI"}:
         raise NotFound("It has no effective settlement date, or neither receives nor delivers.")
-    bank_id, attempt, custody_units = bank_customer_id(bank.seed), 1, 0
+    bank_id, attempt, custody_units = bank.own_id, 1, 0
     if is_redemption:
         instruction_id = redemption_id_of(message.bill)
         bank.market.bill(message.bill)  # raises NotFound if the bank does not know it

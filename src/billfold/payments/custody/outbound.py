@@ -9,7 +9,6 @@ import structlog
 
 from billfold.data_keys.keys import PartyField, PaymentKeys, bank_key
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody import messages
 from billfold.payments.custody.rules import SecurityTransferStatus
@@ -46,7 +45,7 @@ class InstructionSender:
 
     async def send(self, bank: Bank, job: ScheduledJob) -> None:
         """Send the instruction of a trade: it is SENT before the file leaves, so that it is never forgotten."""
-        row = await find_instruction(bank.pool, bank_customer_id(bank.seed), job.object_id)
+        row = await find_instruction(bank.pool, bank.own_id, job.object_id)
         if row is None or (row.status in CLOSED and row.withdrawn):
             return
         if row.status == InstructionStatus.NEW:
@@ -59,7 +58,7 @@ class InstructionSender:
 
     async def cancel(self, bank: Bank, job: ScheduledJob) -> None:
         """Request that the custodian cancels an instruction, after the instruction itself."""
-        row = await find_instruction(bank.pool, bank_customer_id(bank.seed), job.object_id)
+        row = await find_instruction(bank.pool, bank.own_id, job.object_id)
         if row is None or row.status in CLOSED:
             return
         tx_id, instruction = tx_id_of(row.instruction_id, row.attempt), await _instruction(bank, row)

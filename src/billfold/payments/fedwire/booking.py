@@ -11,7 +11,6 @@ import structlog
 from billfold.data_keys.keys import PartyField, PaymentKeys, bank_key
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive_payment
 from billfold.payments.deposits.rules import IncomingWire
@@ -137,7 +136,7 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
         information="The account takes no payments",
     )
     async with bank.pool.acquire() as conn, conn.transaction():
-        bank_id = bank_customer_id(bank.seed)
+        bank_id = bank.own_id
         await queue_about(bank, conn, item.item_id, customer_id=bank_id, kind="pacs.004", terms=terms)
 
 

@@ -15,7 +15,6 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.files.store import COLUMNS, RAIL_FILES, find_file
 from billfold.payments.files.types import RailFile, RetryState
@@ -117,7 +116,7 @@ async def propose_close(bank: Bank, file_id: UUID, *, reason: str, by: Operator)
     command = CloseRailFile(
         caller="operator",
         key=ids.new(),
-        customers=(bank_customer_id(bank.seed),),
+        customers=(bank.own_id,),
         origin=by.origin,
         file_id=file_id,
         rail=file.rail,

@@ -5,7 +5,6 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import TradeActivity
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared, list_hourly
 from billfold.payments.clearing.worker import find_unsettled
@@ -47,7 +46,7 @@ class Reserve(NamedTuple):
 
 async def read_reserve(conn: Connection, bank: Bank, now: datetime) -> Reserve:
     """Return the reserve: that of the ledger, what settled since its last close, and what has not left yet."""
-    bank_id, today = bank_customer_id(bank.seed), et_date(now)
+    bank_id, today = bank.own_id, et_date(now)
     first = today - _LOOKBACK
     span = SettlementPeriod(first, et_instant(first, 0), today, ends=now)
     booked: int = await conn.fetchval(_RESERVE, bank_id)
@@ -69,7 +68,7 @@ async def count_sent(conn: Db, day: date) -> int:
 
 async def list_flows(conn: Connection, bank: Bank, now: datetime, last: date) -> list[Flow]:
     """Return what is expected in the reserve after now and by the end of a day, without wires that are due."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     span = SettlementPeriod(et_date(now), now, last, ends=et_instant(last + timedelta(days=1), 0))
     rails = [Flow(*row) for row in await list_hourly(conn, bank_id, span) if row[0] > now]
     due = [(each.settles_on, each.open_money, each.dealer) for each in await list_instructed(conn, bank_id, last)]

@@ -9,7 +9,6 @@ from billfold.audit.record import audited
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.routing.directory import InvalidDirectory, read_directory
 from billfold.payments.routing.store import replace_directory
@@ -33,7 +32,7 @@ async def import_directory(
     rail = entries[0].rail
     async with audited(
         bank,
-        bank_customer_id(bank.seed),
+        bank.own_id,
         Origin.operator(),
         "routing_directory.imported",
         resource_id=rail,

@@ -16,7 +16,6 @@ from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.suspense import rules
@@ -131,7 +130,7 @@ async def _propose(
 ) -> FreezeProposal:
     """Propose a command on an item, of the bank and its `owner` if it gets one."""
     fields |= {"item_id": item.item_id, "references": (item.item_id,)}
-    customers = (bank_customer_id(bank.seed), *owner)
+    customers = (bank.own_id, *owner)
     made = command(caller="operator", key=ids.new(), customers=customers, origin=by.origin, **fields)
     return await propose_movement(bank, made, about=item.item_id, words=words, reason=why, by=by)
 

@@ -12,7 +12,6 @@ from uuid import UUID
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import submit_in_lots
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.suspense.rules import HoldInSuspense, ReturnFromSuspense
 from billfold.platform.calendars import Calendars
@@ -53,7 +52,7 @@ async def hold_unclaimed_payments(
     """Hold payments in suspense, and schedule the return of ACH payments that can be returned."""
     if not payments:
         return
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     commands = [
         HoldInSuspense(caller=caller, key=each.item_id, customers=(bank_id,), rail=rail, **each._asdict())
         for each in payments
@@ -73,7 +72,7 @@ async def return_item(bank: Bank, item_id: UUID, reason: str, caller: str) -> No
         ReturnFromSuspense(
             caller=caller,
             key=item_id,
-            customers=(bank_customer_id(bank.seed),),
+            customers=(bank.own_id,),
             item_id=item_id,
             reason=reason,
             references=(item_id,),

@@ -11,7 +11,6 @@ import structlog
 from billfold.cli.python_process import python_command
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform.clock import monotonic
 from billfold.platform.errors import Refused
@@ -75,7 +74,7 @@ async def cover_and_wait(bank: Bank) -> None:
     except Refused as refusal:  # paused, or a round at the same time
         log.info("desk_round_refused", reason=refusal.detail)
     ends = monotonic() + COVER_SECONDS
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     while monotonic() < ends:
         live = await list_live_orders(bank.pool, bank_id)
         if all(each.status == OrderStatus.UNKNOWN for each in live):

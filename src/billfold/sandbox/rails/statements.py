@@ -18,7 +18,6 @@ from lxml.etree import _Element, tostring
 
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.chains import cents_of
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
@@ -158,7 +157,7 @@ class SimulatedStatements:
 
     async def send(self, bank: Bank, _: ScheduledJob) -> None:
         """Send the statements of the days closed since the last ones: a scheduled job."""
-        account, bank_id = bank.settings.reserve_account, bank_customer_id(bank.seed)
+        account, bank_id = bank.settings.reserve_account, bank.own_id
         if account is None:
             return
         book = Correspondent(bank)

@@ -8,7 +8,6 @@ import msgspec
 from billfold.http.operations import TOKEN, get
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.errors import NotFound
 from billfold.sandbox.dealers.books import (
     DEALERS,
@@ -87,6 +86,6 @@ async def cover(caller: Caller, bank: Bank) -> SandboxCover:
     await require_first_partner(bank, caller)
     await cover_and_wait(bank)
     today = bank.calendars.business_date(await bank.now())
-    orders = {str(row["order_id"]) for row in await bank.pool.fetch(_ORDERS, bank_customer_id(bank.seed), today)}
+    orders = {str(row["order_id"]) for row in await bank.pool.fetch(_ORDERS, bank.own_id, today)}
     dealers = await asyncio.to_thread(_read_dealers, bank)
     return SandboxCover(executions=[e for dealer in dealers for e in dealer.executions if e.order_id in orders])

@@ -11,7 +11,6 @@ import msgspec
 
 from billfold.http.operations import TOKEN, get
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.liquidity.overview import read_overview as read_liquidity
 from billfold.platform.dates import et_date, iso_z
 from billfold.reconciliation.store import BREAKS, list_days
@@ -125,7 +124,7 @@ class SandboxDesk(msgspec.Struct, kw_only=True):
 @get("/api/v1/sandbox/desk/", TOKEN, name="sandbox_desk", tag="sandbox")
 async def show_desk(bank: Bank) -> SandboxDesk:
     """Show what operators of the bank see: orders, executions, sessions, settlement, breaks and waiting wires."""
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     desk, liquidity, settlement = await read_overview(bank), await read_liquidity(bank), await read_settlement(bank)
     executions = await store.list_executions(bank.pool, bank_id, _SHOWN)
     replaced = {each.row.execution_id for each in executions if each.is_replaced}

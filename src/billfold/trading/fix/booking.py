@@ -15,7 +15,6 @@ import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import BillfoldError, NotFound, Refused
@@ -73,7 +72,7 @@ class Booking:
 
     def __init__(self, bank: Bank, session: DealerSession, message: StoredMessage) -> None:
         self._bank, self._session, self._message = bank, session, message
-        self._bank_id = bank_customer_id(bank.seed)
+        self._bank_id = bank.own_id
         self._fields = read_fields(message.content).fields
         self._read = FieldReader(self._fields)
         self._order: DealerOrder | None = None

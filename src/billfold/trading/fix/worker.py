@@ -13,7 +13,6 @@ from uuid import UUID
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.database.background_work import claimed
@@ -51,7 +50,7 @@ class OrderRouter:
     def __init__(
         self, bank: Bank, *, answer_seconds: float = ANSWER_SECONDS, tick_seconds: float = _TICK_SECONDS
     ) -> None:
-        self._bank, self._bank_id = bank, bank_customer_id(bank.seed)
+        self._bank, self._bank_id = bank, bank.own_id
         self._answer_seconds, self._tick_seconds = answer_seconds, tick_seconds
         owner_id = ids.new()
         hooks: dict[str, Any] = {"on_booked": self._booked, "on_open": self._opened}

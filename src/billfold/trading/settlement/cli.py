@@ -10,7 +10,6 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, console, table
 from billfold.dual_control.cli import said_of
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.money import format_usd
 from billfold.trading.settlement import decisions, store
 from billfold.trading.settlement.types import SettlementInstruction
@@ -51,7 +50,7 @@ async def show(bank: Bank) -> str:
 @group.table("closed", columns=(*_COLUMNS, "due", "status"), empty="Nothing is settled.")
 async def closed(bank: Bank) -> Iterable[Row]:
     """List the last hundred instructions that were settled or cancelled, newest first."""
-    rows = await store.list_closed(bank.pool, bank_customer_id(bank.seed), _SHOWN)
+    rows = await store.list_closed(bank.pool, bank.own_id, _SHOWN)
     return [(*_shown(row), row.settles_on, row.status) for row in rows]
 
 

@@ -8,7 +8,6 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
@@ -61,7 +60,7 @@ class SettlementOverview(NamedTuple):
 
 async def read_settlement(bank: Bank) -> SettlementOverview:
     """Return the settlement now, in one snapshot."""
-    bank_id, bps = bank_customer_id(bank.seed), bank.settings.settlement_fail_bps
+    bank_id, bps = bank.own_id, bank.settings.settlement_fail_bps
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         today = et_date(await bank.now(conn))
         rows = await store.list_open(conn, bank_id)
@@ -82,7 +81,7 @@ async def send_again(bank: Bank, instruction_id: UUID, *, reason: str, by: Opera
     by.require(Power.TRADE)
     if not (1 <= len(reason.strip()) <= _REASON_CHARS_MAX and reason.isprintable()):
         raise InvalidInput.at("reason", msg=f"must be 1 to {_REASON_CHARS_MAX} printable characters")
-    row = await store.get_instruction(bank.pool, bank_customer_id(bank.seed), instruction_id)
+    row = await store.get_instruction(bank.pool, bank.own_id, instruction_id)
     await bank.engine.submit(
         ReportInstruction(
             caller="operator",
@@ -106,7 +105,7 @@ async def propose_difference(
     Raises NotFound, InvalidInput, Refused `settlement-state`, `proposal-open`.
     """
     by.require(Power.MOVE_MONEY)
-    bank_id = bank_customer_id(bank.seed)
+    bank_id = bank.own_id
     held = await store.get_difference(bank.pool, bank_id, difference_id)
     row = await store.get_instruction(bank.pool, bank_id, held.instruction_id)
     command = DecideDifference(

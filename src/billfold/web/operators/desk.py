@@ -2,7 +2,6 @@
 
 from litestar import get, post
 
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.trading import decisions, store
 from billfold.trading.blotter import OpenOrders, number_of, read_blotter, read_execution
@@ -32,7 +31,7 @@ _PROPOSED = "/bank/freezes"
 
 
 async def _show_desk(operator: BankPage, wrong: FormError = "", **more: object) -> PageResponse:
-    bank, bank_id = operator.bank, bank_customer_id(operator.bank.seed)
+    bank, bank_id = operator.bank, operator.bank.own_id
     return operator.render(
         "bank_desk",
         wrong=wrong,
@@ -75,7 +74,7 @@ async def work_desk(operator: InBank) -> PageResponse:
 @shown_again(_show_desk)
 async def import_blotter(operator: InBank) -> PageResponse:
     """Propose the executions of a blotter; lines that do not fit are shown with their reasons."""
-    bank, bank_id = operator.bank, bank_customer_id(operator.bank.seed)
+    bank, bank_id = operator.bank, operator.bank.own_id
     orders = OpenOrders(await store.list_live_orders(bank.pool, bank_id))
     lines = read_blotter(operator.page.form.get("blotter", ""), bank.calendars, orders)
     read = [each.execution for each in lines if each.execution]
@@ -88,7 +87,7 @@ async def import_blotter(operator: InBank) -> PageResponse:
 
 
 async def _show_order(operator: BankPage, order_id: str, wrong: FormError = "") -> PageResponse:
-    bank, bank_id = operator.bank, bank_customer_id(operator.bank.seed)
+    bank, bank_id = operator.bank, operator.bank.own_id
     order = await store.get_order(bank.pool, bank_id, path_id(order_id))
     quotes = (await store.list_quotes(bank.pool, bank_id, [order.order_id]))[order.order_id]
     now = await bank.now()
@@ -137,7 +136,7 @@ async def work_order(operator: InBank, order_id: str) -> PageResponse:
 
 async def _show_execution(operator: BankPage, execution_id: str, wrong: FormError = "") -> PageResponse:
     bank = operator.bank
-    row = await store.get_execution(bank.pool, bank_customer_id(bank.seed), path_id(execution_id))
+    row = await store.get_execution(bank.pool, bank.own_id, path_id(execution_id))
     given = operator.page.form if wrong else {}
     return operator.render("bank_desk_execution", wrong=wrong, row=row, given=given)
 
@@ -155,7 +154,7 @@ async def amend_execution(operator: InBank, execution_id: str) -> PageResponse:
     form, bank, wanted = operator.page.form, operator.bank, path_id(execution_id)
     values = None
     if form.get("decision") == "correct":
-        old = await store.get_execution(bank.pool, bank_customer_id(bank.seed), wanted)
+        old = await store.get_execution(bank.pool, bank.own_id, wanted)
         cents, price, money = _numbers(form, {"face": 100, "price": _MICROS, "money": 100})
         values = decisions.Amendment(cents // _CENTS_OF_A_UNIT, price, money, old.settles_on)
     elif form.get("decision") != "bust":

@@ -17,7 +17,6 @@ from billfold.dual_control.store import (
 )
 from billfold.http.parameters import ListQuery
 from billfold.http.raw_request import is_uuid
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.database.paging import Page
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.team import BankPage, InBank
@@ -48,7 +47,7 @@ _CAUSES: Mapping[str, tuple[str, str]] = {
 async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
     bank, wanted = operator.bank, ListQuery(cursor=operator.page.query.get("cursor", ""), limit=_PAGE)
     try:
-        page = await wanted.read(bank, PROPOSALS, bank_customer_id(bank.seed), scope="freezes")
+        page = await wanted.read(bank, PROPOSALS, bank.own_id, scope="freezes")
     except InvalidInput:
         page, wrong = Page([]), "The list has changed since. Begin with its first page."
     given = operator.page.form if wrong else operator.page.query

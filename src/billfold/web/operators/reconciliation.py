@@ -8,7 +8,6 @@ import msgspec
 from litestar import get, post
 
 from billfold.dual_control.store import REASON_CHARS_MAX, list_about
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.clearing.report import read_in_transit
 from billfold.payments.files.retries import retry_state_of
@@ -75,7 +74,7 @@ async def _show_reconciliation(operator: BankPage, wrong: FormError = "") -> Pag
     filters = {name: sent[name] for name, known in _FILTERS.items() if sent.get(name) in known}
     owner = sent.get("owner", "").strip()[: decisions.OWNER_CHARS_MAX]
     status = filters.get("status", BreakStatus.OPEN)
-    values = bank_customer_id(bank.seed), status, filters.get("cause"), filters.get("source"), owner or None
+    values = bank.own_id, status, filters.get("cause"), filters.get("source"), owner or None
     breaks = await store.BREAKS.rows(bank.pool, *values, descending=status == BreakStatus.CLOSED, limit=_BREAKS_MAX)
     return operator.render(
         "bank_reconciliation",
@@ -101,7 +100,7 @@ async def _overview(operator: BankPage) -> list[tuple[date, list[ReconciledDay]]
     """Return the days of the last week, newest first, with their statements."""
     since = et_date(await operator.bank.now()) - _OVERVIEW
     days: dict[date, list[ReconciledDay]] = {}
-    for each in await store.list_days(operator.bank.pool, bank_customer_id(operator.bank.seed), since):
+    for each in await store.list_days(operator.bank.pool, operator.bank.own_id, since):
         days.setdefault(each.day, []).append(each)
     return list(days.items())
 
@@ -131,7 +130,7 @@ async def import_statement(operator: InBank) -> PageResponse:
 
 async def _show_break(operator: BankPage, break_id: str, wrong: FormError = "") -> PageResponse:
     bank = operator.bank
-    row = await store.get_break(bank.pool, bank_customer_id(bank.seed), path_id(break_id))
+    row = await store.get_break(bank.pool, bank.own_id, path_id(break_id))
     return operator.render(
         "bank_break",
         wrong=wrong,

@@ -2,7 +2,6 @@
 
 from litestar import get, post
 
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.trading.settlement import decisions, store
 from billfold.web.console.team import BankPage, InBank
@@ -17,7 +16,7 @@ async def show_settlement(operator: InBank) -> PageResponse:
 
 
 async def _show_instruction(operator: BankPage, instruction_id: str, wrong: FormError = "") -> PageResponse:
-    bank, bank_id = operator.bank, bank_customer_id(operator.bank.seed)
+    bank, bank_id = operator.bank, operator.bank.own_id
     row = await store.get_instruction(bank.pool, bank_id, path_id(instruction_id))
     held = [each for each in await store.list_held(bank.pool, bank_id) if each.instruction_id == row.instruction_id]
     given = operator.page.form if wrong else {}

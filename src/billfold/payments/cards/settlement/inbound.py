@@ -15,7 +15,6 @@ from typing_extensions import override
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, Rail
 from billfold.payments.cards.authorizations.commands import (
     CardPaymentKind,
@@ -80,7 +79,7 @@ async def assignment_of(bank: Bank, row: SettlementRecordRow, card_id: UUID) -> 
     record = msgspec.structs.replace(await _read_record(bank, row), card_id=card_id)
     if await store.find_payments(bank.pool, [record.record_id]):
         raise Refused("suspense-item-stays", "A record with this id is booked already. Write this one off.")
-    settles_on = await store.get_business_date(bank.pool, bank_customer_id(bank.seed))
+    settles_on = await store.get_business_date(bank.pool, bank.own_id)
     command = _command_of(record, holder, settles_on, caller=OPERATOR, key=ids.new())
     async with bank.pool.acquire() as conn:
         _require_booked((await dry_run(conn, bank, command)).outcome)
@@ -92,7 +91,7 @@ async def carry_out_assignment(bank: Bank, command: CardRecord, *, item_id: UUID
 
     Refuses: suspense-item-settled, and the rule's refusals.
     """
-    holder, bank_id = command.customers[0], bank_customer_id(bank.seed)
+    holder, bank_id = command.customers[0], bank.own_id
     item = await get_item(bank.pool, item_id)
     if await store.find_decision(bank.pool, holder, command.command_id) is None:
         _require_held(item.status)
@@ -195,7 +194,7 @@ class _Booking:
 
     def __init__(self, bank: Bank, file: records.SettlementFile, rows: Sequence[records.SettlementRecordRow]) -> None:
         self._bank, self._file, self._rows = bank, file, rows
-        self._bank_id = bank_customer_id(bank.seed)
+        self._bank_id = bank.own_id
         self._semaphore = asyncio.Semaphore(_CONCURRENT_RECORDS)
         self._holders: Mapping[UUID, UUID] = {}
         self._booked: Mapping[UUID, store.BookedRecord] = {}
@@ -298,7 +297,7 @@ async def _accept_file(
     known = await store.find_files(bank.pool, file_id, header.reference)
     if any(each.file_id == file_id for each in known):
         return await store.list_records(bank.pool, file_id)
-    open_day = await store.get_business_date(bank.pool, bank_customer_id(bank.seed))
+    open_day = await store.get_business_date(bank.pool, bank.own_id)
     if mistakes := [
         records.SettlementMistake(1, each) for each in _mistakes(bank, header, open_day, is_known=bool(known))
     ]:

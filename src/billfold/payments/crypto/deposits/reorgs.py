@@ -7,7 +7,6 @@ import msgspec
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.crypto.chains import Block, TokenTransfer
 from billfold.payments.crypto.deposits import rules, store
 from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes
@@ -109,7 +108,7 @@ async def _is_assigned(bank: Bank, row: rules.CryptoDepositRow) -> bool:
     command = ReturnFromSuspense(
         caller=CALLER,
         key=command_id("crypto-return", row.item_id),
-        customers=(bank_customer_id(bank.seed),),
+        customers=(bank.own_id,),
         item_id=row.item_id,
         reason="REORGED",
         references=(row.item_id,),
@@ -144,7 +143,7 @@ def _command_fields(bank: Bank, row: rules.CryptoDepositRow, kind: str, block_ha
     return {
         "caller": CALLER,
         "key": command_id(f"{kind}:{block_hash}", row.deposit_id),
-        "customers": (row.customer_id, bank_customer_id(bank.seed)),
+        "customers": (row.customer_id, bank.own_id),
         "references": (row.deposit_id,),
         "deposit_id": row.deposit_id,
     }

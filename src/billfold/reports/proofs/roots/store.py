@@ -12,7 +12,6 @@ import msgspec
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import USD
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.errors import InvariantError, NotFound
@@ -287,7 +286,7 @@ async def prove_customer(conn: Db, bank: Bank, root: StoredRoot, customer_id: UU
     except KeyError as missing:
         gone = await _purged_error(conn, root)
         raise gone or InvariantError("A page of a daily root is missing.", page=missing.args[0]) from None
-    bank_id, place = bank_customer_id(bank.seed), secret_place(root.day)
+    bank_id, place = bank.own_id, secret_place(root.day)
     secret = await bank.ports[DataKeys].open(conn, bank_id, root.secret, place)
     salt = salt_of(secret, customer_id).hex()
     return types.CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))

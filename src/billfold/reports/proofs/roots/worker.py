@@ -25,7 +25,6 @@ import structlog
 
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Connection
@@ -275,7 +274,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
 
     Raises Unbalanced, and records it: an unbalanced day has no root once a later day has one.
     """
-    open_day: date = await bank.pool.fetchval(_OPEN_DAY, bank_customer_id(bank.seed))
+    open_day: date = await bank.pool.fetchval(_OPEN_DAY, bank.own_id)
     refused: Unbalanced | None = None
     async with claimed(bank.pool, _CLAIM, wait=_WAIT):
         last = await store.find_root(bank.pool)
@@ -283,7 +282,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
             now = await bank.now()
             keys = MakingKeys(
                 await signatures.get_document_key(bank.pool, bank.vault, now),
-                await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed)),
+                await bank.ports[DataKeys].of(bank.pool, bank.own_id),
                 secrets.token_bytes(_SECRET_BYTES),
             )
             async with bank.pool.acquire() as conn:
