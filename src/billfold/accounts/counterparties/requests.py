@@ -88,7 +88,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     """
     owner, counterparty_id = command.customers[0], command.counterparty_id
     row = await store.get_counterparty(bank.pool, owner, counterparty_id)
-    are_sent = await store.are_deposits_sent(bank.pool, scheduler.bank.own_id, counterparty_id)
+    are_sent = await store.are_deposits_sent(bank.pool, bank.own_id, counterparty_id)
     command = msgspec.structs.replace(command, are_sent=are_sent)
     if not are_sent or row.status != CounterpartyStatus.PENDING:
         return await bank.engine.submit(command)

@@ -62,7 +62,7 @@ async def next_event(bank: Bank, kind: EventKind, now: datetime) -> datetime | N
             day: date | None = await bank.pool.fetchval(_NEXT_FEE)
             return None if day is None else bank.calendars.opens_at(day)
         case EventKind.DAY_END:
-            ends_at: datetime | None = await bank.pool.fetchval(_DAY_ENDS, scheduler.bank.own_id)
+            ends_at: datetime | None = await bank.pool.fetchval(_DAY_ENDS, bank.own_id)
             return ends_at
         case EventKind.WIRE | EventKind.ACH:
             kinds = [each for each in bank.job_runners if each.removeprefix("sandbox.").startswith(kind)]
