@@ -23,6 +23,7 @@ import msgspec
 from billfold.platform.clock import business_now, monotonic, wall_now
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
+from billfold.platform.database.distribution import is_distributed
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks.lease import end_pause, pause_bank
@@ -60,8 +61,15 @@ class Databases:
         """Return the address of a database of this server."""
         return urlsplit(self._dsn)._replace(path=f"/{quote(database)}").geturl()
 
+    async def is_on_cluster(self) -> bool:
+        """Tell whether the bank's customers lie in databases of other servers, too."""
+        async with _connected(self._dsn) as conn:
+            return await is_distributed(conn)
+
     async def check(self) -> None:
-        """Raise Refused unless the role of the bank's address may create databases."""
+        """Raise Refused unless the bank lies in one database, and the role of its address may create others."""
+        if await self.is_on_cluster():
+            raise Refused("fork-not-possible", "A bank on a cluster is not copied. See docs/operate/distributed.md.")
         async with self._server() as conn:
             if not await conn.fetchval(_MAY_CREATE):
                 raise Refused("fork-not-possible", "The role of BILLFOLD_DATABASE_URL may not create databases.")
@@ -278,6 +286,11 @@ class BankCopies:
         """Copy the bank under a name; its processes close it in the meantime."""
         async with self.pause():
             return await self.copy(name)
+
+    async def keep_opening(self) -> None:
+        """Copy the bank for a reset, unless it is on a cluster. No process may have it open."""
+        if not await self._databases.is_on_cluster():
+            await self.copy(OPENING)
 
     async def copy(self, name: str) -> SandboxFork:
         """Copy the bank under a name. No process may have it open."""

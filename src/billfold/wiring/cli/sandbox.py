@@ -40,7 +40,7 @@ from billfold.sandbox.cli.control import group, run_task
 from billfold.sandbox.cli.trust import trust
 from billfold.sandbox.control.tasks import CARD_PROCESSOR, DEALERS, WORKER, RunningSandbox, perform_tasks
 from billfold.sandbox.dealers.launch import dealers_command, listen_to_bank
-from billfold.sandbox.forks.copies import OPENING, BankCopies
+from billfold.sandbox.forks.copies import BankCopies
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
 from billfold.sandbox.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
@@ -96,7 +96,7 @@ class _Start(NamedTuple):
         is_new = read_sandbox_file(settings.state_dir) is None
         saved = await self._prepare(listener.getsockname()[1])
         if is_new and not self.play_story:
-            await copies.copy(OPENING)
+            await copies.keep_opening()
         environment = context.environment(settings, database.dsn, **self.changes) | dict(counting)
         supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
         plain = await context.serve_plain(settings)
@@ -163,7 +163,8 @@ class _Start(NamedTuple):
             print_report(report, with_counts=self.verbose)
         played = _save_stage(self.settings, saved, "played", *pocket_ids)
         print_success(f"The story took {monotonic() - began:.1f} seconds.")
-        await copies.fork(OPENING)
+        async with copies.pause():
+            await copies.keep_opening()
         return played
 
 
