@@ -4,7 +4,7 @@ import re
 import time
 from collections import Counter, deque
 from html import unescape
-from itertools import count
+from itertools import product
 from uuid import UUID, uuid5
 
 import pyotp
@@ -22,10 +22,9 @@ PATTERN_MAX = 12
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\d|[A-Z0-9]{9,}")
 _LINK = re.compile(r'(?<!action)="(/[^"#]*)["#]')
 _DOWNLOAD = re.compile(r"/downloads/[^\"\s]+")
+_REPORTS, _REPORT = "/api/v1/report-requests/", re.compile(r"/api/v1/reports?/[0-9a-f-]{36}/?")
 _CUSTOMERS = "/api/v1/customers/"
 _STREAM = "text/event-stream"
-OWN_TRAFFIC = "/request-log/"
-"""What was asked of the bank and when, by the wall clock."""
 LISTS = {
     "/api/v1/service-accounts/": "/api/v2/pockets/",
     "/api/v1/accounts/": "/api/v2/pockets/",
@@ -75,10 +74,10 @@ class Api:
         self._items: dict[str, list] = {}
         self.without: set[str] = set()
 
-    def read_all(self):
-        """Read now and as of a past instant."""
+    def read_all(self, chosen):
+        """Read now and as of a past instant, what a pattern finds in."""
         for template, operation in self._reads.items():
-            if _STREAM in str(operation["responses"]) or OWN_TRAFFIC in template:
+            if _STREAM in str(operation["responses"]) or not chosen.search(template):
                 continue
             names = {each.get("name") for each in operation.get("parameters", [])}
             paths = self._expanded(template)
@@ -101,9 +100,18 @@ class Api:
                 lists = body if isinstance(body, dict) else {"items": body}
                 self._items[path] += next((each for each in lists.values() if isinstance(each, list)), [])
                 page = lists.get("next_page")
+                if _REPORT.fullmatch(path):
+                    self._download(path, body)
                 if page and not page.startswith("/"):
                     page = f"{path}{'&' if '?' in path else '?'}cursor={page}"
         return self._items[path]
+
+    def _download(self, path, report):
+        """Read each format of a report."""
+        for each in report["formats"]:
+            body = {"output_format": each["output_format"]}
+            answer = get(self._http, f"{path.rstrip('/')}/download/", "POST", json=body)
+            self._fetch(_DOWNLOAD.findall(answer.text))
 
     def _fetch(self, links):
         """Read the files of links, which are signed and expire."""
@@ -179,21 +187,17 @@ class Pages:
         self._http.close()
 
 
-def request_reports(http, day):
-    """Have each report made of each customer in each format; read them."""
-    for customer in get(http, _CUSTOMERS).json()["items"]:
+def make_reports(http, days):
+    """Have each report made of each customer in each format; wait until all are made."""
+    customers = get(http, _CUSTOMERS).json()["items"]
+    for customer, day, (type_, needed) in product(customers, days, REQUIRED.items()):
         pockets = get(http, f"/api/v2/customers/{customer['id']}/pockets/").json()["items"]
-        for (type_, needed), nth in zip(REQUIRED.items(), count()):
-            values = {"pocket_ids": [each["id"] for each in pockets], "date": day, "date_from": day[:8] + "01"}
-            values["date_to"] = day
-            formats = [each for kind, each in RENDERERS if kind == type_]
-            if ("pocket_ids" in needed and not pockets):
-                continue
-            body = {
-                "type": type_,
-                "parameters": {"customer_id": customer["id"], **{name: values[name] for name in sorted(needed)}},
-                "output_formats": formats,
-            }
-            key = {"x-service-idempotency": str(uuid5(UUID(customer["id"]), f"{type_} {day}"))}
-            request = get(http, "/api/v1/report-requests/", "POST", json=body, headers=key)
-            if request.status_code != 202: print(body, request.text)
+        values = {"pocket_ids": [each["id"] for each in pockets], "date": day, "date_to": day}
+        values["date_from"] = f"{day[:8]}01"
+        parameters = {"customer_id": customer["id"], **{name: values[name] for name in sorted(needed)}}
+        formats = [each for kind, each in RENDERERS if kind == type_]
+        key = {"x-service-idempotency": str(uuid5(UUID(customer["id"]), f"{type_} {day}"))}
+        body = {"type": type_, "parameters": parameters, "output_formats": formats}
+        assert get(http, _REPORTS, "POST", json=body, headers=key).status_code in {202, 422}, body
+    while get(http, f"{_REPORTS}?status[]=PENDING&status[]=PROCESSING").json()["items"]:
+        time.sleep(0.5)

@@ -40,9 +40,9 @@ def free_ports(count):
 class Sandbox:
     """A sandbox in a folder of its own, as a person starts it; `settings` are variables of its environment."""
 
-    def __init__(self, folder, *options, **settings):
+    def __init__(self, folder, *options, ports=(), **settings):
         self.state = folder / ".billfold"
-        self.port, self.http_port = free_ports(2)
+        self.port, self.http_port = ports or free_ports(2)
         self.said = folder / "said.txt"
         words = ["sandbox", "--port", self.port, "--http-port", self.http_port, *options]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}

@@ -126,7 +126,7 @@ def _holds(row: PocketRow, ctx: Context, holds: Sequence[HeldAmount]) -> list[In
             Unit.CENTS,
             rows=[hold_row(each) for each in holds if each.until == until],
         )
-        for cents, until in zip(row.hold_amounts, row.hold_ends, strict=True)
+        for until, cents in sorted(zip(row.hold_ends, row.hold_amounts, strict=True))
         if ctx.calendars.settles_at(until) > ctx.now
     ]
 

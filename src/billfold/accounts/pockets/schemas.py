@@ -296,7 +296,7 @@ def positions_of(row: PocketRow, bank: Bank, now: datetime) -> list[tuple[str, i
             units_and_settled[1] += units
     return sorted(
         ((cusip, units, settled) for cusip, (units, settled) in held.items()),
-        key=lambda position: bank.market.bill(position[0]).maturity,
+        key=lambda position: (bank.market.bill(position[0]).maturity, position[0]),
     )
 
 

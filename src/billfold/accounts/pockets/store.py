@@ -82,7 +82,7 @@ class Boundary(NamedTuple):
 def current_pocket_state(pocket: PocketRow) -> PocketState:
     """Return the live state."""
     totals = {name: getattr(pocket, name) for name in _TOTALS}
-    return PocketState(positions=tuple(pocket.positions().items()), **totals)
+    return PocketState(positions=tuple(sorted(pocket.positions().items())), **totals)
 
 
 async def pocket_states_before(conn: Db, boundaries: Sequence[Boundary]) -> list[PocketState]:
@@ -113,7 +113,7 @@ def _state_after_replay(row: Record) -> PocketState:
         is_credit = direction == "CREDIT"
         state["cash"] += amount if is_credit else -amount
         state["fees" if type_ == "FEE" else "inflow" if is_credit else "outflow"] += amount
-    return PocketState(positions=tuple((cusip, units) for cusip, units in held.items() if units), **state)
+    return PocketState(positions=tuple(sorted((cusip, units) for cusip, units in held.items() if units)), **state)
 
 
 _pockets = Table(PocketRow, "pocket")

@@ -1,0 +1,127 @@
+"""A bank on a Citus cluster shows, byte for byte, what one server shows after the same life."""
+
+import os
+import re
+import time
+from contextlib import ExitStack, asynccontextmanager
+
+import asyncpg
+import pytest
+from tests.support.databases import as_application, fresh_database
+from tests.support.readings import Api, Pages, Reading, get, make_reports
+from tests.support.sandbox_process import BOX, Sandbox, free_ports, perform
+
+from billfold.platform.database import embedded
+from billfold.reports.statements.worker import STATEMENTS_LOCK
+from billfold.sandbox.running_sandbox import customer_auth, partner_http
+from billfold.wiring.cli_context import DATABASE
+from billfold_client.local import local_client
+
+pytestmark = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="without a Citus cluster")
+
+PLAYS = ("payday", "bad-week", "card-month")
+AS_OF = "2025-07-25T15:00:00Z"
+REPORTED = ("2025-06-30", "2025-07-31")
+DOCUMENTS = re.compile(r"/statements/|/reports?/|report-requests|/confirmation/")
+REST = re.compile(rf"^(?!.*({DOCUMENTS.pattern}|/request-log/|/sandbox/(dealers|desk|forks|tasks)/))")
+"""All but documents, what was asked of the bank by the wall clock, and the races of simulated dealers."""
+DIFFERS = {
+    "instants of the wall clock": rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.(?!000000)\d{6}Z",
+    "the identity of a request": rb'(?<="trace_id":")[0-9a-f]{32}',
+    "an expiry by the wall clock, and its signature": rb"(?<=expires=)\d+(&amp;|&)signature=[\w-]+",
+    "sealed with a random nonce": rb'(?<=_page":")[\w-]+|(?<=cursor=)[\w-]+',
+    "signed with a random key": rb"eyJ[\w-]+\.[\w-]+\.[\w-]+",
+    "a random key": rb"(?<=BEGIN PUBLIC KEY-----).*?(?=-----END)",
+    "the number of a card, drawn by the processor": rb'(?<="last_four":")\d{4}',
+    "tokens of a session": rb'(?<=name="csrf" value=")[^"]+|(?<=nonce=")[^"]+',
+}
+"""What differs between two lives on the same server."""
+LEAST = {"answers": 1500, "documents": 500, "pages": 1500}
+_ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+@asynccontextmanager
+async def no_statements(dsn):
+    """Keep the worker from making statements, which carry the time at which it comes to them."""
+    conn = await asyncpg.connect(dsn)
+    await conn.execute("SELECT pg_advisory_lock($1)", STATEMENTS_LOCK)
+    try:
+        yield
+    finally:
+        await conn.close()
+
+
+async def lived(sandbox, dsn_of):
+    """Return what can be read after the story and the plays."""
+    reading = Reading()
+    with ExitStack() as stack:
+        stack.callback(sandbox.end)
+        sandbox.wait_up()
+        box = sandbox.home()
+        partner = stack.enter_context(partner_http(box))
+        customer = stack.enter_context(local_client(box.customer_url, box.ca_file, customer_auth(box)))
+        apis = [Api(partner, "partner", reading, AS_OF), Api(customer, "customer", reading, AS_OF)]
+        async with no_statements(dsn_of()):
+            for play in PLAYS:
+                assert perform(partner, f"scenarios/{play}/play/")[-1] == "Every row is as it was written."
+            wait_for(lambda: not is_due(partner))
+            for api in apis:
+                api.read_all(REST)
+        wait_for(lambda: len(get(partner, "/api/v1/events/?event_type[]=statements.available").json()["items"]) > 0)
+        make_reports(partner, REPORTED)
+        for api in apis:
+            api.read_all(DOCUMENTS)
+        for person in (box.person, box.colleague, box.partner_person, *box.operators):
+            Pages(box, person, reading).read_all()
+    return reading
+
+
+def is_due(http):
+    clock = get(http, f"{BOX}/clock/").json()
+    return clock["next_event_at"] <= clock["now"]
+
+
+def wait_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.5)
+
+
+def comparable(reading, both):
+    """Return what was read, with a name for what differs, and ids of one life alone numbered."""
+    names: dict[bytes, bytes] = {}
+
+    def number(found):
+        return found[0] if found[0] in both else names.setdefault(found[0], b"id %d" % len(names))
+
+    def named(text):
+        for name, pattern in DIFFERS.items():
+            text = re.sub(pattern, name.encode(), text, flags=re.DOTALL)
+        return _ID.sub(number, text)
+
+    return {(reader, named(path.encode())): named(body) for (reader, path), body in reading.bodies.items()}
+
+
+def ids_of(reading):
+    return {each for body in reading.bodies.values() for each in _ID.findall(body)}
+
+
+async def test_a_life_on_a_cluster_is_read_byte_for_byte_as_on_one_server(pg_server, database_template, memory_folder):
+    ports, limits = free_ports(2), {f"BILLFOLD_{kind}RATE_LIMIT_PER_MINUTE": "1000000" for kind in ("", "MONEY_")}
+
+    def started(name, **settings):
+        (memory_folder / name).mkdir()
+        return Sandbox(memory_folder / name, "--seed", 7, ports=ports, **limits, **settings)
+
+    alone = started("alone")
+    here = await lived(alone, lambda: embedded.find_running(alone.state, DATABASE))
+    async with fresh_database(pg_server, database_template) as dsn:
+        urls = {"BILLFOLD_DATABASE_URL": as_application(dsn), "BILLFOLD_DATABASE_OWNER_URL": dsn}
+        there = await lived(started("cluster", **urls), lambda: dsn)
+    both = ids_of(here) & ids_of(there)
+    one, other = comparable(here, both), comparable(there, both)
+    assert list(one) == list(other)
+    assert [path for path, body in one.items() if body != other[path]] == []
+    assert here.counts == there.counts
+    assert all(here.counts[kind] > least for kind, least in LEAST.items()), here.counts
