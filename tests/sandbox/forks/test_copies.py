@@ -46,6 +46,10 @@ class Number:
         (value,) = places | {str(await self.execute("SELECT n FROM number"))}
         return int(value)
 
+    async def fork(self, name):
+        async with self.copies.pause():
+            return await self.copies.copy(name)
+
     async def rewind(self, name):
         await self.copies.prepare(name)
         async with self.copies.pause():
@@ -83,14 +87,14 @@ def killed(work, after):
 async def test_a_killed_fork_or_rewind_leaves_the_old_bank_or_the_new_one(number):
     await number.set(1)
     # The first of each is left to end, and says how long the others have before they are killed.
-    whole_fork = await asyncio.to_thread(killed, lambda: number.copies.fork("one"), None)
+    whole_fork = await asyncio.to_thread(killed, lambda: number.fork("one"), None)
     await number.set(2)
     whole_rewind = await asyncio.to_thread(killed, lambda: number.rewind("one"), None)
     await number.copies.recover()
     found = {await number.read()}
     for nth in range(6):
         await number.set(2)
-        await asyncio.to_thread(killed, lambda: number.copies.fork("two"), nth / 5 * whole_fork)
+        await asyncio.to_thread(killed, lambda: number.fork("two"), nth / 5 * whole_fork)
         await number.copies.recover()
         names = [each.name for each in number.copies.list_forks()]
         assert names in (["one"], ["one", "two"])
@@ -123,7 +127,7 @@ async def test_a_rewind_waits_for_open_processes_and_restores_a_running_clock(nu
 
     task = asyncio.create_task(hold())
     await opened.wait()
-    fork = await number.copies.fork("one")
+    fork = await number.fork("one")
     await task
     assert found == [["one"]]
     assert "T13:01:0" in fork.now
@@ -135,7 +139,7 @@ async def test_a_rewind_waits_for_open_processes_and_restores_a_running_clock(nu
 
 async def test_forks_are_limited_in_number_and_have_valid_names(number, monkeypatch):
     await number.set(1)
-    await number.copies.fork("one")
+    await number.fork("one")
     for name in ("two", "../one", "", "one/../one"):
         with pytest.raises(NotFound):
             number.copies.get(name)
@@ -147,3 +151,8 @@ async def test_forks_are_limited_in_number_and_have_valid_names(number, monkeypa
     monkeypatch.setattr(copies, "FORKS_MAX", 1)
     with pytest.raises(Refused, match="too-many-forks"):
         await number.copies.check_room("two")
+    await number.execute("CREATE TABLE shard_batch ()")  # as if customers lay elsewhere
+    with pytest.raises(Refused, match="fork-not-possible"):
+        await number.databases.check()
+    await number.copies.keep_opening()
+    assert [each.name for each in number.copies.list_forks()] == ["one"]

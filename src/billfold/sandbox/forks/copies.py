@@ -282,11 +282,6 @@ class BankCopies:
         self._databases.of_fork(name)
         await self._check_disk(await self._databases.size(self._databases.bank) + self._files.size())
 
-    async def fork(self, name: str) -> SandboxFork:
-        """Copy the bank under a name; its processes close it in the meantime."""
-        async with self.pause():
-            return await self.copy(name)
-
     async def keep_opening(self) -> None:
         """Copy the bank for a reset, unless it is on a cluster. No process may have it open."""
         if not await self._databases.is_on_cluster():
