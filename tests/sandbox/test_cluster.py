@@ -1,9 +1,10 @@
 """A bank on a Citus cluster shows, byte for byte, what one server shows after the same life."""
 
+import asyncio
 import os
 import re
-import time
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack
+from datetime import datetime, timedelta
 
 import asyncpg
 import pytest
@@ -11,7 +12,10 @@ from tests.support.databases import as_application, fresh_database
 from tests.support.readings import Api, Pages, Reading, get, make_reports
 from tests.support.sandbox_process import BOX, Sandbox, free_ports, perform
 
+from billfold.platform.clock import wall_now
 from billfold.platform.database import embedded
+from billfold.platform.dates import et_date
+from billfold.reports.statements.store import list_unfinished
 from billfold.reports.statements.worker import STATEMENTS_LOCK
 from billfold.sandbox.running_sandbox import customer_auth, partner_http
 from billfold.wiring.cli_context import DATABASE
@@ -20,13 +24,24 @@ from billfold_client.local import local_client
 pytestmark = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="without a Citus cluster")
 
 PLAYS = ("payday", "bad-week", "card-month")
+PAUSE = 0.5
 AS_OF = "2025-07-25T15:00:00Z"
 REPORTED = ("2025-06-30", "2025-07-31")
 DOCUMENTS = re.compile(r"/statements/|/reports?/|report-requests|/confirmation/")
 REST = re.compile(rf"^(?!.*({DOCUMENTS.pattern}|/request-log/|/sandbox/(dealers|desk|forks|tasks)/))")
 """All but documents, what was asked of the bank by the wall clock, and the races of simulated dealers."""
+
+
+def _days():
+    """Match the days of this run as pages write them, with the time."""
+    days = [et_date(wall_now()) + timedelta(days=each) for each in (-1, 0, 1)]
+    words = "|".join(f"{day:%b} {day.day}, {day.year}|{day:%B} {day.day}, {day.year}|{day}" for day in days)
+    return rf"({words})(, \d+:\d\d [AP]M ET)?".encode()
+
+
 DIFFERS = {
     "instants of the wall clock": rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.(?!000000)\d{6}Z",
+    "days of the wall clock": _days(),
     "the identity of a request": rb'(?<="trace_id":")[0-9a-f]{32}',
     "an expiry by the wall clock, and its signature": rb"(?<=expires=)\d+(&amp;|&)signature=[\w-]+",
     "sealed with a random nonce": rb'(?<=_page":")[\w-]+|(?<=cursor=)[\w-]+',
@@ -40,52 +55,47 @@ LEAST = {"answers": 1500, "documents": 500, "pages": 1500}
 _ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-@asynccontextmanager
-async def no_statements(dsn):
-    """Keep the worker from making statements, which carry the time at which it comes to them."""
-    conn = await asyncpg.connect(dsn)
-    await conn.execute("SELECT pg_advisory_lock($1)", STATEMENTS_LOCK)
-    try:
-        yield
-    finally:
-        await conn.close()
-
-
-async def lived(sandbox, dsn_of):
-    """Return what can be read after the story and the plays."""
+async def lived(sandbox, dsn_of, *afterwards):
+    """Return what can be read after the story and the plays; play others afterwards."""
     reading = Reading()
     with ExitStack() as stack:
         stack.callback(sandbox.end)
-        sandbox.wait_up()
-        box = sandbox.home()
+        box = sandbox.wait_up().home()
         partner = stack.enter_context(partner_http(box))
         customer = stack.enter_context(local_client(box.customer_url, box.ca_file, customer_auth(box)))
         apis = [Api(partner, "partner", reading, AS_OF), Api(customer, "customer", reading, AS_OF)]
-        async with no_statements(dsn_of()):
-            for play in PLAYS:
-                assert perform(partner, f"scenarios/{play}/play/")[-1] == "Every row is as it was written."
-            wait_for(lambda: not is_due(partner))
-            for api in apis:
-                api.read_all(REST)
-        wait_for(lambda: len(get(partner, "/api/v1/events/?event_type[]=statements.available").json()["items"]) > 0)
+        conn = await asyncpg.connect(dsn_of())
+        # Statements carry the time at which the worker comes to them: it does not while the clock moves.
+        await conn.execute("SELECT pg_advisory_lock($1)", STATEMENTS_LOCK)
+        play(partner, *PLAYS)
+        now = await idle_at(partner)
+        for api in apis:
+            api.read_all(REST)
+        await conn.execute("SELECT pg_advisory_unlock($1)", STATEMENTS_LOCK)
+        while await list_unfinished(conn, now):
+            await asyncio.sleep(PAUSE)
+        await conn.close()
         make_reports(partner, REPORTED)
         for api in apis:
             api.read_all(DOCUMENTS)
         for person in (box.person, box.colleague, box.partner_person, *box.operators):
             Pages(box, person, reading).read_all()
+        play(partner, *afterwards)
     return reading
 
 
-def is_due(http):
-    clock = get(http, f"{BOX}/clock/").json()
-    return clock["next_event_at"] <= clock["now"]
+def play(http, *names):
+    for each in names:
+        assert perform(http, f"scenarios/{each}/play/")[-1] == "Every row is as it was written."
 
 
-def wait_for(condition, seconds=60):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.5)
+async def idle_at(http):
+    """Return the time of the clock at which nothing is due any more."""
+    while True:
+        clock = get(http, f"{BOX}/clock/").json()
+        if clock["next_event_at"] > clock["now"]:
+            return datetime.fromisoformat(clock["now"])
+        await asyncio.sleep(PAUSE)
 
 
 def comparable(reading, both):
@@ -118,7 +128,7 @@ async def test_a_life_on_a_cluster_is_read_byte_for_byte_as_on_one_server(pg_ser
     here = await lived(alone, lambda: embedded.find_running(alone.state, DATABASE))
     async with fresh_database(pg_server, database_template) as dsn:
         urls = {"BILLFOLD_DATABASE_URL": as_application(dsn), "BILLFOLD_DATABASE_OWNER_URL": dsn}
-        there = await lived(started("cluster", **urls), lambda: dsn)
+        there = await lived(started("cluster", **urls), lambda: dsn, "bad-days")
     both = ids_of(here) & ids_of(there)
     one, other = comparable(here, both), comparable(there, both)
     assert list(one) == list(other)

@@ -13,7 +13,6 @@ from tests.support.browser import forms_of
 
 from billfold.reports.requests.renderers import RENDERERS
 from billfold.reports.requests.schemas import REQUIRED
-from billfold.sandbox.running_sandbox import customer_auth, partner_http
 from billfold_client.local import local_client
 
 LATER = {429, 503}
@@ -39,8 +38,6 @@ LISTS = {
 """Lists whose items are read below another path."""
 GIVEN = {"/api/v1/routing-numbers/": ("021000021", "011000015")}
 """Values of path parameters that no list has."""
-
-
 
 
 def get(http, path, method="GET", **request):
@@ -72,7 +69,6 @@ class Api:
         self._http, self._name, self._reading, self._as_of = http, name, reading, as_of
         self._reads = {path: ms["get"] for path, ms in DOCUMENTS[name]["paths"].items() if "get" in ms}
         self._items: dict[str, list] = {}
-        self.without: set[str] = set()
 
     def read_all(self, chosen):
         """Read now and as of a past instant, what a pattern finds in."""
@@ -80,10 +76,7 @@ class Api:
             if _STREAM in str(operation["responses"]) or not chosen.search(template):
                 continue
             names = {each.get("name") for each in operation.get("parameters", [])}
-            paths = self._expanded(template)
-            if not paths:
-                self.without.add(template)
-            for path in paths:
+            for path in self._expanded(template):
                 self._read(path)
                 if "as_of" in names:
                     self._read(f"{path}{'&' if '?' in path else '?'}as_of={self._as_of}")
@@ -180,8 +173,8 @@ class Pages:
                 patterns_of = (pattern, f"{pattern}?{_ID.sub('*', query)}")
                 if link in seen or not link.startswith("/") or bare.startswith(("/static", "/docs", "/sign")):
                     continue
-                if all(patterns[each] < PATTERN_MAX for each in patterns_of[query == "":]):
-                    patterns.update(patterns_of[query == "":])
+                if all(patterns[each] < PATTERN_MAX for each in patterns_of[query == "" :]):
+                    patterns.update(patterns_of[query == "" :])
                     seen.add(link)
                     waiting.append(link)
         self._http.close()
