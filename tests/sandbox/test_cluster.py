@@ -46,13 +46,17 @@ DIFFERS = {
     "an expiry by the wall clock, and its signature": rb"(?<=expires=)\d+(&amp;|&)signature=[\w-]+",
     "sealed with a random nonce": rb'(?<=_page":")[\w-]+|(?<=cursor=)[\w-]+',
     "signed with a random key": rb"eyJ[\w-]+\.[\w-]+\.[\w-]+",
-    "a random key": rb"(?<=BEGIN PUBLIC KEY-----).*?(?=-----END)",
-    "the number of a card, drawn by the processor": rb'(?<="last_four":")\d{4}',
-    "tokens of a session": rb'(?<=name="csrf" value=")[^"]+|(?<=nonce=")[^"]+',
+    "a random key": rb'(?<=BEGIN PUBLIC KEY-----).*?(?=-----END)|(?<=hint key">)[\w-]{32,}|(?<=ES256 key )[\w-]{12}',
+    "the number of a card, drawn by the processor": rb'(?<="last_four":")\d{4}|(?<= ending )\d{4}|(?<=\xe2\x80\xa2 )\d{4}',
+    "tokens of a session": rb'(?<=csrf=")[^"]+|(?<=name="csrf" value=")[^"]+|(?<=name="form_key" value=")[^"]+|(?<=nonce=")[^"]+|whsec_[^"]+',
+    "times of the wall clock's day": rb"(?<=>)\d+:\d\d [AP]M ET(?=<)|(?<=, )\d+:\d\d [AP]M ET(?=<)",
+    "hashes with random salts": rb"\b[0-9a-f]{64}\b",
+    "the number of a file": rb"(?<=,0000,)\d+(?=,,,2/)|\bB[AR][0-9A-F]{12}\b",
+    "the length of that": rb'(?<=us-ascii","size_bytes":)\d+',
 }
 """What differs between two lives on the same server."""
 LEAST = {"answers": 1500, "documents": 500, "pages": 1500}
-_ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 
 
 async def lived(sandbox, dsn_of, *afterwards):

@@ -127,9 +127,11 @@ class FakeServices:
 async def performing_tasks(bank):
     """Do the tasks that are requested of the bank, on a database that has a clock and nothing else."""
     async with owner_of(bank) as conn:
-        sockets = await conn.fetchval("SELECT current_setting('unix_socket_directories')")
+        sockets, port = await conn.fetchrow(
+            "SELECT current_setting('unix_socket_directories'), current_setting('port')"
+        )
         name = f"tasks_{await conn.fetchval('SELECT pg_backend_pid()')}"
-    dsn = f"postgresql://postgres@/{name}?host={sockets}"
+    dsn = f"postgresql://postgres@/{name}?host={sockets}&port={port}"
     server = await asyncpg.connect(dsn, database="postgres")
     await server.execute(f"CREATE DATABASE {name}")
     conn = await asyncpg.connect(dsn)
