@@ -142,8 +142,8 @@ def _filled(head, item):
 class Pages:
     """Every page that a person comes to by links."""
 
-    def __init__(self, box, person, reading):
-        self._name, self._reading = person.email.partition("@")[0], reading
+    def __init__(self, box, person, reading, unread):
+        self._name, self._reading, self._unread = person.email.partition("@")[0], reading, unread
         self._http = local_client(box.auth_url, box.ca_file)
         self._origin = {"origin": box.auth_url}
         self._sign_in(person)
@@ -171,7 +171,7 @@ class Pages:
                 bare, _, query = link.partition("?")
                 pattern = _ID.sub("*", bare)
                 patterns_of = (pattern, f"{pattern}?{_ID.sub('*', query)}")
-                if link in seen or not link.startswith("/") or bare.startswith(("/static", "/docs", "/sign")):
+                if link in seen or self._unread.search(link) or bare.startswith(("/static", "/docs", "/sign")):
                     continue
                 if all(patterns[each] < PATTERN_MAX for each in patterns_of[query == "" :]):
                     patterns.update(patterns_of[query == "" :])
