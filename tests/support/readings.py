@@ -5,6 +5,7 @@ import time
 from collections import Counter, deque
 from html import unescape
 from itertools import product
+from typing import Any
 from uuid import UUID, uuid5
 
 import pyotp
@@ -68,7 +69,7 @@ class Api:
     def __init__(self, http, name, reading, as_of):
         self._http, self._name, self._reading, self._as_of = http, name, reading, as_of
         self._reads = {path: ms["get"] for path, ms in DOCUMENTS[name]["paths"].items() if "get" in ms}
-        self._items: dict[str, list] = {}
+        self._items: dict[str, list[Any]] = {}
 
     def read_all(self, chosen):
         """Read now and as of a past instant, what a pattern finds in."""
