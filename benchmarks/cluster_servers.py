@@ -124,9 +124,13 @@ class ClusterServers:
         while self._query(name, "SELECT pg_is_in_recovery()") != "f":
             sleep(0.1)
 
+    def pid(self, name: str) -> int:
+        """Return the process of a server that its other processes are children of."""
+        return int((self._folder / name / "postmaster.pid").read_text().splitlines()[0])
+
     def kill(self, name: str) -> None:
         """Kill a server as a crash would."""
-        server = psutil.Process(int((self._folder / name / "postmaster.pid").read_text().splitlines()[0]))
+        server = psutil.Process(self.pid(name))
         processes = [server, *server.children(recursive=True)]
         for each in processes:
             with suppress(psutil.NoSuchProcess):

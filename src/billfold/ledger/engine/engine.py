@@ -74,7 +74,7 @@ class Engine:
         self.recorders = recorders
         self.batch_limit = batch_limit
         self._lanes = lanes
-        # At least this many commands must wait before a lane other than the first takes any.
+        # A lane other than the first takes at least this many commands.
         self._min_batch_for_extra_lane = min_batch
         self._queue: deque[PendingCommand] = deque()
         self._wake = asyncio.Event()
@@ -83,6 +83,8 @@ class Engine:
         self.books = BookCache(market)
         self._tasks: list[asyncio.Task[None]] = []
         self._by_shard = False
+        self._limit = batch_limit
+        self._turns = 0
 
     @property
     def calendars(self) -> Calendars:
@@ -100,9 +102,10 @@ class Engine:
         """Start the lanes."""
         self.context(wall_now())  # loads the holidays of the year now, not in the first command
         self._by_shard = await is_distributed(self.pool)
-        self._tasks = [
-            asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
-        ]
+        extra, self._limit = self._min_batch_for_extra_lane, self.batch_limit
+        if self._by_shard:  # a batch pays for each shard, however little it writes there
+            extra, self._limit = max(extra, self.batch_limit), 2 * self.batch_limit
+        self._tasks = [asyncio.create_task(self._lane(extra if nth else 1)) for nth in range(self._lanes)]
 
     async def stop(self) -> None:
         """Stop the lanes; commands still queued fail as unavailable."""
@@ -171,13 +174,18 @@ class Engine:
 
     # -- a lane ---------------------------------------------------------------------
 
-    async def _lane(self, min_batch: int) -> None:
+    async def _lane(self, at_least: int) -> None:
+        tried = (-1, 0)
         while True:
-            batch = self._take() if len(self._queue) >= min_batch else []
+            # What was too little is looked at again when a lane has taken or ended a batch, or as many wait in addition.
+            now = (self._turns, len(self._queue) // at_least)
+            batch = self._take(at_least) if now[1] and now != tried else []
+            tried = now
             if not batch:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
+            self._turns += 1
             customers = {c for job in batch for c in job.customers}
             try:
                 await self._run(batch)
@@ -186,24 +194,28 @@ class Engine:
                 raise
             finally:
                 self._locked_customers -= customers
+                self._turns += 1
                 self._wake.set()
 
-    def _take(self) -> list[PendingCommand]:
-        """Return the next jobs, in order, except those whose customers another lane holds."""
+    def _take(self, at_least: int) -> list[PendingCommand]:
+        """Return the next jobs, in order, except those whose customers another lane holds; none if they are fewer."""
         batch: list[PendingCommand] = []
-        batch_customers: set[UUID] = set()
         skipped: list[PendingCommand] = []
-        blocked: set[UUID] = set()
-        while self._queue and len(batch) < self.batch_limit:
-            job = self._queue.popleft()
-            if any(c in self._locked_customers or c in blocked for c in job.customers):
+        blocked = set(self._locked_customers)
+        for job in self._queue:
+            if len(batch) == self._limit:
+                break
+            if blocked.isdisjoint(job.customers):
+                batch.append(job)
+            else:
                 skipped.append(job)
                 blocked.update(job.customers)
-            else:
-                batch.append(job)
-                batch_customers.update(job.customers)
+        if len(batch) < at_least:
+            return []
+        for _ in range(len(batch) + len(skipped)):
+            self._queue.popleft()
         self._queue.extendleft(reversed(skipped))
-        self._locked_customers |= batch_customers
+        self._locked_customers.update(c for job in batch for c in job.customers)
         return batch
 
     async def _run(self, batch: Sequence[PendingCommand]) -> None:
