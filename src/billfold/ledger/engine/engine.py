@@ -83,7 +83,7 @@ class Engine:
         self.books = BookCache(market)
         self._tasks: list[asyncio.Task[None]] = []
         self._by_shard = False
-        self._limit = batch_limit
+        self._running = 0
         self._turns = 0
 
     @property
@@ -102,10 +102,9 @@ class Engine:
         """Start the lanes."""
         self.context(wall_now())  # loads the holidays of the year now, not in the first command
         self._by_shard = await is_distributed(self.pool)
-        extra, self._limit = self._min_batch_for_extra_lane, self.batch_limit
-        if self._by_shard:  # a batch pays for each shard, however little it writes there
-            extra, self._limit = max(extra, self.batch_limit), 2 * self.batch_limit
-        self._tasks = [asyncio.create_task(self._lane(extra if nth else 1)) for nth in range(self._lanes)]
+        self._tasks = [
+            asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
+        ]
 
     async def stop(self) -> None:
         """Stop the lanes; commands still queued fail as unavailable."""
@@ -174,18 +173,20 @@ class Engine:
 
     # -- a lane ---------------------------------------------------------------------
 
-    async def _lane(self, at_least: int) -> None:
+    async def _lane(self, min_batch: int) -> None:
         tried = (-1, 0)
         while True:
-            # What was too little is looked at again when a lane has taken or ended a batch, or as many wait in addition.
-            now = (self._turns, len(self._queue) // at_least)
-            batch = self._take(at_least) if now[1] and now != tried else []
-            tried = now
+            # On a cluster a batch pays for each shard, however little it writes: one beside larger ones is too dear.
+            at_least = max(min_batch, self._running // 2) if self._by_shard else min_batch
+            # Too few are looked at again when a batch has begun or ended, or when as many wait in addition.
+            turn = (self._turns, len(self._queue) // at_least)
+            batch = self._take(at_least) if turn[1] and turn != tried else []
+            tried = turn
             if not batch:
                 self._wake.clear()
                 await self._wake.wait()
                 continue
-            self._turns += 1
+            self._turns, self._running = self._turns + 1, self._running + len(batch)
             customers = {c for job in batch for c in job.customers}
             try:
                 await self._run(batch)
@@ -194,16 +195,17 @@ class Engine:
                 raise
             finally:
                 self._locked_customers -= customers
-                self._turns += 1
+                self._turns, self._running = self._turns + 1, self._running - len(batch)
                 self._wake.set()
 
     def _take(self, at_least: int) -> list[PendingCommand]:
         """Return the next jobs, in order, except those whose customers another lane holds; none if they are fewer."""
+        limit = self.batch_limit * (1 + self._by_shard)
         batch: list[PendingCommand] = []
         skipped: list[PendingCommand] = []
         blocked = set(self._locked_customers)
         for job in self._queue:
-            if len(batch) == self._limit:
+            if len(batch) == limit:
                 break
             if blocked.isdisjoint(job.customers):
                 batch.append(job)
