@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import date
+from random import Random
 from uuid import UUID
 
 import msgspec
@@ -277,3 +278,67 @@ async def test_commands_of_a_customer_are_executed_in_order_across_lanes(bank, m
     for each in waiting:
         each.cancel()
     await engine.stop()
+
+
+class Shifts:
+    """An engine whose batches end when they are told to, in any order."""
+
+    def __init__(self, engine, monkeypatch, draw):
+        self.engine, self.draw = engine, draw
+        self.batches, self.held, self.sent, self.waiting = [], [], 0, []
+        monkeypatch.setattr(engine, "_run", self.run)
+
+    async def run(self, batch):
+        customers = {c for job in batch for c in job.customers}
+        assert all(customers.isdisjoint(others) for others, _, _ in self.held)
+        beside = sum(size for _, size, _ in self.held)
+        assert len(batch) >= (beside // 2 if self.engine._by_shard else 1)
+        own = (customers, len(batch), asyncio.Event())
+        self.held.append(own)
+        self.batches.append([job.command.amount for job in batch])
+        await own[2].wait()
+        self.held.remove(own)
+
+    async def send(self, pairs):
+        for payer, payee in pairs:
+            self.sent += 1
+            self.waiting.append(asyncio.create_task(self.engine.submit(payment(payer, payee, self.sent))))
+        await let_tasks_run()
+
+    async def end_one(self):
+        self.draw.choice(self.held)[2].set()
+        await let_tasks_run()
+
+
+@pytest.mark.parametrize("by_shard", [False, True])
+async def test_lanes_take_every_command_once_and_those_of_a_customer_in_order(bank, monkeypatch, by_shard):
+    async def is_distributed(_):
+        return by_shard
+
+    monkeypatch.setattr("billfold.ledger.engine.engine.is_distributed", is_distributed)
+    for seed in range(20):
+        draw = Random(seed)
+        engine = engine_beside(bank, lanes=3, batch_limit=8)
+        shifts = Shifts(engine, monkeypatch, draw)
+        await engine.start()
+        people = [Holder(bank, ids.new(), ids.new(), portal_id=ids.new()) for _ in range(draw.choice([3, 12, 60]))]
+        customers = []
+        for _ in range(12):
+            pairs = [draw.sample(people, 2) for _ in range(draw.randrange(20))]
+            customers += [{each.customer_id for each in pair} for pair in pairs]
+            await shifts.send(pairs)
+            for _ in range(draw.randrange(3)):
+                if shifts.held:
+                    await shifts.end_one()
+        while shifts.held:
+            await shifts.end_one()
+        # Nothing is left when the batches have ended, and who shares a customer keeps the order.
+        taken = [nth for batch in shifts.batches for nth in batch]
+        assert sorted(taken) == list(range(1, len(customers) + 1))
+        assert max(map(len, shifts.batches)) <= (16 if by_shard else 8)
+        for position, later in enumerate(taken):
+            overtaken = [nth for nth in taken[position:] if nth < later]
+            assert not any(customers[nth - 1] & customers[later - 1] for nth in overtaken)
+        for each in shifts.waiting:
+            each.cancel()
+        await engine.stop()
