@@ -1,7 +1,8 @@
 """Processor time of a transfer on a cluster against one server: `python -m benchmarks.cluster_cost BIN`.
 
-Banks on one server and on a cluster with different numbers of shards take turns, with the programs of one PostgreSQL, which has
-Citus. An engine transfers between customers drawn at random: all at once, then at half the rate of that.
+Banks on one server and on a cluster with different numbers of shards take turns, with the programs of one PostgreSQL,
+which has Citus (in the folder BIN). An engine transfers between customers drawn at random: all at once, then at half
+the rate of the slowest.
 """
 
 from __future__ import annotations

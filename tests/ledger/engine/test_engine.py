@@ -309,6 +309,20 @@ class Shifts:
         self.draw.choice(self.held)[2].set()
         await let_tasks_run()
 
+    async def play(self):
+        """Send at random while batches end, until all have; return the customers of each command."""
+        people = [Holder(None, ids.new(), ids.new(), portal_id=ids.new()) for _ in range(self.draw.choice([3, 12, 60]))]
+        customers = []
+        for _ in range(12):
+            pairs = [self.draw.sample(people, 2) for _ in range(self.draw.randrange(20))]
+            customers += [{each.customer_id for each in pair} for pair in pairs]
+            await self.send(pairs)
+            for _ in range(min(self.draw.randrange(3), len(self.held))):
+                await self.end_one()
+        while self.held:
+            await self.end_one()
+        return customers
+
 
 @pytest.mark.parametrize("by_shard", [False, True])
 async def test_lanes_take_every_command_once_and_those_of_a_customer_in_order(bank, monkeypatch, by_shard):
@@ -317,22 +331,11 @@ async def test_lanes_take_every_command_once_and_those_of_a_customer_in_order(ba
 
     monkeypatch.setattr("billfold.ledger.engine.engine.is_distributed", is_distributed)
     for seed in range(20):
-        draw = Random(seed)
         engine = engine_beside(bank, lanes=3, batch_limit=8)
-        shifts = Shifts(engine, monkeypatch, draw)
+        shifts = Shifts(engine, monkeypatch, Random(seed))
         await engine.start()
-        people = [Holder(bank, ids.new(), ids.new(), portal_id=ids.new()) for _ in range(draw.choice([3, 12, 60]))]
-        customers = []
-        for _ in range(12):
-            pairs = [draw.sample(people, 2) for _ in range(draw.randrange(20))]
-            customers += [{each.customer_id for each in pair} for pair in pairs]
-            await shifts.send(pairs)
-            for _ in range(draw.randrange(3)):
-                if shifts.held:
-                    await shifts.end_one()
-        while shifts.held:
-            await shifts.end_one()
-        # Nothing is left when the batches have ended, and who shares a customer keeps the order.
+        customers = await shifts.play()
+        # Nothing waits when all batches have ended, and whoever shares a customer has kept the order.
         taken = [nth for batch in shifts.batches for nth in batch]
         assert sorted(taken) == list(range(1, len(customers) + 1))
         assert max(map(len, shifts.batches)) <= (16 if by_shard else 8)
