@@ -156,7 +156,12 @@ _OF_PAGE = f"""), h AS MATERIALIZED (
     FROM hold o JOIN p USING (customer_id, pocket_id) JOIN ledger_head g ON g.customer_id = o.customer_id
    WHERE {_IS_KEPT} GROUP BY o.customer_id, o.pocket_id)
 {_ROW} FROM p LEFT JOIN h USING (customer_id, pocket_id) LEFT JOIN l USING (customer_id, pocket_id)"""
-_GET = f"{_ROW} FROM pocket p {_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_id = $2"
+# By the customer itself, a cluster asks one shard; by an outer join it would ask all.
+_OWN_HOLDINGS = _HOLDINGS.replace("p.customer_id", "$1")
+_OF_OWN_PAGE = _OF_PAGE.replace("WHERE a.", "WHERE a.customer_id = $1 AND a.").replace(
+    "WHERE (o.", "WHERE o.customer_id = $1 AND (o."
+)
+_GET = f"{_ROW} FROM pocket p {_OWN_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_id = $2"
 _BY_ID = f"""{_ROW}
   FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
   JOIN pocket p USING (customer_id, pocket_id) {_HOLDINGS}
@@ -184,8 +189,8 @@ _OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
 )
 _PAGE_BY_OFFSET = f"""WITH p AS MATERIALIZED (
   SELECT * FROM pocket WHERE {_OF_CUSTOMER} ORDER BY opened_at DESC, written_no DESC OFFSET $5 LIMIT $6
-{_OF_PAGE} ORDER BY p.opened_at DESC, p.written_no DESC"""
-_NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_HOLDINGS}
+{_OF_OWN_PAGE} ORDER BY p.opened_at DESC, p.written_no DESC"""
+_NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_OWN_HOLDINGS}
  WHERE p.customer_id = $1 AND p.status = ANY($2) ORDER BY p.opened_at, p.written_no"""
 _COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"
 _IDS = """SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))
