@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
+from itertools import islice
 from uuid import UUID
 
 import asyncpg
@@ -22,13 +23,7 @@ from billfold.ledger.commands import Command, Missing
 from billfold.ledger.context import BankPolicy, Context
 from billfold.ledger.engine import pending_command
 from billfold.ledger.engine.book_cache import BookCache
-from billfold.ledger.engine.load_books import (
-    insert_heads,
-    load_identifiers,
-    lock_heads,
-    read_heads,
-    shards_of,
-)
+from billfold.ledger.engine.load_books import insert_heads, load_identifiers, lock_heads, read_heads
 from billfold.ledger.engine.pending_command import Answer, PendingCommand, decide
 from billfold.ledger.engine.write_batch import SINGLE_CALL_MAX_BOOKS, fits_one_call, reset_drafts, write_books
 from billfold.platform import errors
@@ -214,9 +209,7 @@ class Engine:
                 blocked.update(job.customers)
         if len(batch) < at_least:
             return []
-        for _ in range(len(batch) + len(skipped)):
-            self._queue.popleft()
-        self._queue.extendleft(reversed(skipped))
+        self._queue = deque([*skipped, *islice(self._queue, len(batch) + len(skipped), None)])
         self._locked_customers.update(c for job in batch for c in job.customers)
         return batch
 
@@ -300,7 +293,7 @@ class Engine:
                 now = now or self._at(clock)
                 again, changed = await self._decide(conn, batch, books, now=now)
                 if changed:
-                    shards = shards_of(heads) if self._by_shard else None
+                    shards = {head["customer_id"]: head["shard"] for head in heads} if self._by_shard else None
                     await write_books(conn, changed, self.calendars, shards, now=now)
                     for record in self.recorders:
                         await record(conn, batch)

@@ -189,11 +189,6 @@ async def read_heads(conn: Connection, customers: Iterable[UUID]) -> tuple[Seque
     return heads, clock_of_row(heads[0]) if heads else await read_clock(conn)
 
 
-def shards_of(heads: Iterable[Record]) -> dict[UUID, int]:
-    """Return the shard of each customer whose head was locked by shard."""
-    return {head["customer_id"]: head["shard"] for head in heads}
-
-
 async def load_books(
     conn: Connection, heads: Iterable[Record], market: Market, calendars: Calendars
 ) -> dict[UUID, Book]:

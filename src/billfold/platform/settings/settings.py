@@ -268,7 +268,7 @@ class Settings(ReconciliationSettings):
         kinds.integer(1, 100), "Files of one partner or customer that a process inspects at a time.", 2
     )
     engine_concurrency: int = setting(kinds.integer(1, 64), "Maximum number of concurrent batches of commands.", 2)
-    batch_limit: int = setting(kinds.integer(1, 5000), "Maximum number of commands in a batch.", 300)
+    batch_limit: int = setting(kinds.integer(1, 5000), "Maximum number of commands in a batch, doubled on Citus.", 300)
     tls_certificate: Path | None = setting(
         kinds.PATH, "The certificate of the server (PEM). A sandbox makes its own.", None
     )
