@@ -290,9 +290,9 @@ class Shifts:
 
     async def run(self, batch):
         customers = {c for job in batch for c in job.customers}
-        assert all(customers.isdisjoint(others) for others, _, _ in self.held)
-        beside = sum(size for _, size, _ in self.held)
-        assert len(batch) >= (beside // 2 if self.engine._by_shard else 1)
+        assert all(customers.isdisjoint(other) for other, _, _ in self.held)
+        others = sum(size for _, size, _ in self.held)
+        assert len(batch) >= (others // 2 if self.engine._by_shard else 1)
         own = (customers, len(batch), asyncio.Event())
         self.held.append(own)
         self.batches.append([job.command.amount for job in batch])
@@ -335,7 +335,7 @@ async def test_lanes_take_every_command_once_and_those_of_a_customer_in_order(ba
         shifts = Shifts(engine, monkeypatch, Random(seed))
         await engine.start()
         customers = await shifts.play()
-        # Nothing waits when all batches have ended, and whoever shares a customer has kept the order.
+        # Nothing waits when all batches have ended, and commands of a customer have kept their order.
         taken = [nth for batch in shifts.batches for nth in batch]
         assert sorted(taken) == list(range(1, len(customers) + 1))
         assert max(map(len, shifts.batches)) <= (16 if by_shard else 8)

@@ -171,7 +171,7 @@ class Engine:
     async def _lane(self, min_batch: int) -> None:
         tried = (-1, 0)
         while True:
-            # On a cluster a batch pays for each shard, however little it writes: one beside larger ones is too dear.
+            # On a cluster a batch pays for each shard, however little it writes: one next to larger ones is too dear.
             at_least = max(min_batch, self._running // 2) if self._by_shard else min_batch
             # Too few are looked at again when a batch has begun or ended, or when as many wait in addition.
             turn = (self._turns, len(self._queue) // at_least)
