@@ -103,7 +103,7 @@ class Bank(msgspec.Struct):
     def row(self, costs: Sequence[Cost], one: Sequence[Cost]) -> str:
         """Return medians of the rounds, and their ratio to what one server spent in the same round."""
         count = len(costs[0].times_ms)
-        ratios = [cost.per_transfer() / beside.per_transfer() for cost, beside in zip(costs, one, strict=True)]
+        ratios = [cost.per_transfer() / alone.per_transfer() for cost, alone in zip(costs, one, strict=True)]
         return (
             f"{median(count / each.seconds for each in costs):6.0f} a second"
             f"{median(each.python_ms for each in costs) / count:7.3f}"
