@@ -47,7 +47,8 @@ SET search_path = pg_catalog AS 'SELECT citus_create_restore_point(name)'
 class ClusterServers:
     """A coordinator and its workers below a folder, by name."""
 
-    def __init__(self, folder: Path, programs: Path) -> None:
+    def __init__(self, folder: Path, programs: Path, *, workers: int = len(WORKERS)) -> None:
+        self.names = (COORDINATOR, *(f"worker{nth}" for nth in range(1, workers + 1)))
         self._folder = folder
         self._programs = programs
         self.ports: dict[str, int] = {}
@@ -61,10 +62,10 @@ class ClusterServers:
 
     async def start(self) -> None:
         """Make all nodes and join them."""
-        for name in (COORDINATOR, *WORKERS):
+        for name in self.names:
             await self.make(name)
         await self.run(COORDINATOR, f"SELECT citus_set_coordinator_host('127.0.0.1', {self.ports[COORDINATOR]})")
-        for name in WORKERS:
+        for name in self.names[1:]:
             await self.add(name)
         await self.run(COORDINATOR, _RESTORE_POINT)
 
@@ -108,7 +109,7 @@ class ClusterServers:
 
     async def archive_all(self) -> None:
         """Return when what has been written is in the archives."""
-        for name in (COORDINATOR, *WORKERS):
+        for name in self.names:
             segment = await self.run(name, "SELECT pg_walfile_name(pg_switch_wal())")
             while not (self._folder / f"{name}-archive" / segment).exists():
                 await asyncio.sleep(0.1)
