@@ -48,9 +48,9 @@ from billfold.reports.statements.worker import make_month
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 
-WEEKS = 8
+WEEKS = 13
 DAYS_OF_TRANSFERS = 4
-DAYS_MAX = 70
+DAYS_MAX = 110
 VERIFIED_MAX = 10_000
 STATEMENTS = 40
 BANK = "bank"
@@ -292,10 +292,7 @@ def _transfer(day: int, payer: tuple[int, UUID], payee: tuple[int, UUID]) -> Com
 
 
 async def _play(location: Location, nodes: Mapping[str, Node], customers: int, pockets: int) -> None:
-    say(
-        f"| Step | Items | {BANK}, us | {COORDINATOR}, us | workers, us | Time |\n|---|---|---|---|---|---|",
-        flush=True,
-    )
+    say(f"| Step | Items | {BANK}, us | {COORDINATOR}, us | workers, us | Time |\n|---|---|---|---|---|---|")
     opened = await dataset.create_bank(location)
     try:
         await Growth(opened.bank, location.dsn, Meter(nodes), customers=customers, pockets=pockets).play()

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from billfold.ledger import scheduler
-from billfold.ledger.scheduler import DUE_WORK_LOCK
+from billfold.ledger.scheduler import DUE_HELP_LOCKS, DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
 from billfold.monitoring.health import failed_work
 from billfold.monitoring.node_health import check_nodes, measure_nodes
@@ -29,6 +29,10 @@ async def set_clock(bank, at):
         await write_clock(conn, ClockState(at, wall_now(), frozen=True))
 
 
+async def lock(conn, *locks):
+    await conn.execute("SELECT pg_advisory_lock(lock) FROM unnest($1::bigint[]) AS lock", locks)
+
+
 async def count(bank, table):
     return await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
 
@@ -47,10 +51,24 @@ async def test_a_worker_pauses_while_the_clock_is_advanced(bank, new_holder):
     await (await new_holder()).deposit(10_000_00)
     await set_clock(bank, et_instant(date(2025, 6, 3), 9))
     async with bank.pool.acquire() as walker:
-        await walker.execute("SELECT pg_advisory_lock($1)", DUE_WORK_LOCK)
+        await lock(walker, DUE_WORK_LOCK, *DUE_HELP_LOCKS)
         assert await Worker(bank).work_once() == 0
-        await walker.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+        await walker.execute("SELECT pg_advisory_unlock_all()")
     assert await Worker(bank).work_once() == 2
+
+
+async def test_other_workers_bring_customers_up_to_date_while_one_does_due_work(bank, new_holder, monkeypatch):
+    monkeypatch.setattr(scheduler, "_AHEAD", 1)
+    for _ in range(4):
+        await (await new_holder()).deposit(10_000_00)
+    await set_clock(bank, et_instant(date(2025, 6, 3), 9))
+    async with bank.pool.acquire() as leader:
+        await lock(leader, DUE_WORK_LOCK)
+        assert await Worker(bank).work_once() == 3, "all customers but the one that is left to the leader"
+        await lock(leader, *DUE_HELP_LOCKS[:1])
+        assert await Worker(bank).work_once() == 0, "a second helper leaves two"
+        await leader.execute("SELECT pg_advisory_unlock_all()")
+    assert await Worker(bank).work_once() == 1 + 1, "the last customer, then the day of the house"
 
 
 async def test_due_work_continues_while_a_daily_root_is_computed(bank):

@@ -152,6 +152,8 @@ BATCH_MAX = 100
 """Number of customers brought up to date in one batch."""
 DUE_WORK_LOCK = 0x64756500  # "due"
 """The advisory lock of the one process that does due work or moves the clock."""
+DUE_HELP_LOCKS = range(DUE_WORK_LOCK + 1, DUE_WORK_LOCK + 16)
+"""Those of processes that help it with customers; who moves the clock holds them all."""
 LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
 """The advisory lock of the one process that runs jobs for which due work does not wait, or moves the clock."""
 
@@ -160,9 +162,10 @@ SELECT h.customer_id, h.due_at, f.tries, f.error, f.again_at
   FROM failed_work f JOIN ledger_head h ON h.customer_id = f.item::uuid WHERE f.kind = $1 ORDER BY h.due_at
 """
 _PARALLEL_BATCHES = 2  # one batch is planned while the other commits
+_AHEAD = 5 * BATCH_MAX  # more than the process before has begun
 _DUE_CUSTOMERS = """
 SELECT customer_id FROM ledger_head
- WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3
+ WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3 OFFSET $4
 """
 _NEXT_DUE = "SELECT min(due_at) FROM ledger_head"
 DUE_WORK: Final = "due work"
@@ -180,10 +183,13 @@ async def next_due(conn: Db) -> datetime | None:
     return due
 
 
-async def catch_up_due(bank: Bank, by: datetime, *, put_aside: Collection[str] = ()) -> WorkResults[UUID]:
+async def catch_up_due(
+    bank: Bank, by: datetime, *, put_aside: Collection[str] = (), helper: int = 0
+) -> WorkResults[UUID]:
     """Bring every customer with work due by `by` up to the bank's now, which is not earlier.
 
-    A customer for whom it fails stays due and does not block the others. Those in `put_aside` are skipped.
+    A customer for whom it fails stays due and does not block the others. Those in `put_aside` are skipped. The nth
+    `helper` leaves the first customers to those before it. Two processes that take one do its work once all the same.
     """
     result = WorkResults[UUID](Counter(), {})
     excluded = {bank.own_id, *map(UUID, put_aside)}
@@ -192,7 +198,7 @@ async def catch_up_due(bank: Bank, by: datetime, *, put_aside: Collection[str] =
     async def run_batches() -> None:
         while True:
             async with lock:
-                rows = await bank.pool.fetch(_DUE_CUSTOMERS, by, list(excluded), BATCH_MAX)
+                rows = await bank.pool.fetch(_DUE_CUSTOMERS, by, list(excluded), BATCH_MAX, helper * _AHEAD)
                 customers = [row["customer_id"] for row in rows]
                 excluded.update(customers)
             if not customers:

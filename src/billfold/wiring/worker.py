@@ -1,9 +1,9 @@
 """The worker: does due work, closes the bank's day, runs scheduled jobs, purges old rows.
 
-It has no state: every iteration queries the database for work, so it may be killed at any
-moment and any number may run. One of them at a time does due work, and one each runs long jobs and batches of
-transfers concurrently; the others take over when it is gone. Correctness does not depend on workers: customers are
-brought up to date before each of their commands anyway.
+It has no state: every iteration queries the database for work, so it may be killed at any moment and any number may
+run. One of them at a time does due work and closes days, helped by the others with customers, and one each runs long
+jobs and batches of transfers concurrently; the others take over when it is gone. Correctness does not depend on
+workers: customers are brought up to date before each of their commands anyway.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from billfold.documents.ports import FileStore
 from billfold.events.webhooks import attempts
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import (
+    DUE_HELP_LOCKS,
     DUE_WORK,
     DUE_WORK_LOCK,
     LONG_JOBS_LOCK,
@@ -254,8 +255,12 @@ async def purge_files(bank: Bank) -> int:
 
 
 async def do_due_work(bank: Bank) -> int:
-    """Bring the bank up to now, unless another worker or a walk of the clock is doing it."""
-    return await _do_alone(bank, DUE_WORK_LOCK, _catch_up_all)
+    """Bring the bank up to now, or help another worker that is doing it; nothing during a walk of the clock."""
+    for helper, lock in enumerate((DUE_WORK_LOCK, *DUE_HELP_LOCKS)):
+        async with locked(bank.pool, lock) as conn:
+            if conn is not None:
+                return await (_help(bank, helper) if helper else _catch_up_all(bank))
+    return 0
 
 
 async def do_long_jobs(bank: Bank) -> int:
@@ -271,6 +276,12 @@ async def do_batches(bank: Bank) -> int:
 async def _do_alone(bank: Bank, lock: int, work: PeriodicTask) -> int:
     async with locked(bank.pool, lock) as conn:
         return 0 if conn is None else await work(bank)
+
+
+async def _help(bank: Bank, helper: int) -> int:
+    """Bring customers up to date; a failure is found again, and recorded, by the worker that is helped."""
+    waiting = (await read_put_aside(bank.pool, DUE_WORK, wall_now())).waiting
+    return (await catch_up_due(bank, await bank.now(), put_aside=waiting, helper=helper)).happened.total()
 
 
 async def _catch_up_all(bank: Bank) -> int:

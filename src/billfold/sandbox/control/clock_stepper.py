@@ -34,6 +34,7 @@ SELECT min(p.next_fee_date) FROM pocket p
  WHERE EXISTS (SELECT 1 FROM account a WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id
                   AND a.live AND a.kind IN ('cash', 'lot') AND a.credits > a.debits)
 """
+_LOCK = "SELECT pg_advisory_xact_lock(lock) FROM unnest($1::bigint[]) AS lock"
 _DAY_ENDS = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
 _NEXT_JOB = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
 
@@ -273,8 +274,8 @@ class ClockStepper:
         try:
             async with self._bank.pool.acquire() as conn, conn.transaction():
                 try:
-                    for lock in (scheduler.DUE_WORK_LOCK, scheduler.LONG_JOBS_LOCK):
-                        await conn.execute("SELECT pg_advisory_xact_lock($1)", lock, timeout=_LOCK_TIMEOUT_SECONDS)
+                    locks = (scheduler.DUE_WORK_LOCK, *scheduler.DUE_HELP_LOCKS, scheduler.LONG_JOBS_LOCK)
+                    await conn.execute(_LOCK, locks, timeout=_LOCK_TIMEOUT_SECONDS)
                 except TimeoutError:
                     raise _is_moving() from None
                 yield await self._read_state()
