@@ -134,7 +134,11 @@ class Simulation:
     def row(self) -> str:
         """Return the figures of a run."""
         late = self.latencies or [0.0]
-        machines = ((self.serve, 1), ([self.coordinator], self._layout.coordinator_cores), (self.workers, self._layout.worker_cores))
+        machines = (
+            (self.serve, 1),
+            ([self.coordinator], self._layout.coordinator_cores),
+            (self.workers, self._layout.worker_cores),
+        )
         busy = [max((each.busy / SECONDS / cores for each in stations), default=0.0) for stations, cores in machines]
         return " | ".join(
             (
@@ -153,11 +157,28 @@ def cost(batch_ms: float, item_ms: float) -> Cost:
     return Cost(batch_ms / 1e3, item_ms / 1e3)
 
 
+SHARDS = 16
+TARGET = 5_000
 NONE = cost(0, 0)
 SIGNED = Costs(bank=cost(1.0, 0.53), coordinator=cost(0.95, 0.25), workers=NONE)
 """A signed transfer on one server: from the costs with 1 and 256 connections in docs/benchmarks.md."""
 MEASURED = ((206, "7 ms"), (800, "29 ms"))
 """Transfers per second of one process on two cores, and the p99 that was measured, there too."""
+
+SIGNED_SPREAD = Costs(bank=cost(1.0, 0.60), coordinator=cost(0.95, 0.07), workers=cost(0.9 * SHARDS, 0.24))
+"""The same on a cluster; a batch touches each shard."""
+CLOSED = Costs(bank=NONE._replace(item=0.60e-3), coordinator=cost(0.95, 0.50), workers=NONE)
+"""A customer with ten Pockets whose day is closed, on one server."""
+CLOSED_SPREAD = Costs(bank=cost(0.0, 0.95), coordinator=cost(0.95, 0.40), workers=cost(0.9 * SHARDS, 0.60))
+_NODES = {"coordinator_cores": 16, "workers": 4, "worker_cores": 8}
+LAYOUTS = (
+    ("one server of 16 cores, no day end", Layout(6, 0, 16), SIGNED, CLOSED),
+    ("the same, one process closes", Layout(6, 1, 16), SIGNED, CLOSED),
+    ("the same, 12 processes close", Layout(6, 12, 16), SIGNED, CLOSED),
+    ("4 workers of 8 cores, no day end", Layout(6, 0, **_NODES), SIGNED_SPREAD, CLOSED_SPREAD),
+    ("the same, one process closes", Layout(6, 1, **_NODES), SIGNED_SPREAD, CLOSED_SPREAD),
+    ("the same, 16 processes close", Layout(6, 16, **_NODES), SIGNED_SPREAD, CLOSED_SPREAD),
+)
 
 
 def main() -> None:
@@ -168,7 +189,7 @@ def main() -> None:
         run = Simulation(Layout(serve=1, due=0, coordinator_cores=1), SIGNED, SIGNED, per_second=per_second)
         run.run()
         say(f"| one server, {per_second} a second: measured p99 {p99} | {run.row()} |")
-    for name, layout, transfer, due in TARGETS:
+    for name, layout, transfer, due in LAYOUTS:
         run = Simulation(layout, transfer, due, per_second=TARGET)
         run.run()
         say(f"| {name} | {run.row()} |")
