@@ -193,10 +193,11 @@ class Growth:
     async def _close(self, name: str) -> None:
         """Walk to the close of the day; what the root costs is measured by itself."""
         self._bank.engine.books.clear()
+        held, day = await self._meter.bytes(), et_date(await self._bank.now())
         before, began, self._roots = self._meter.read(), monotonic(), {}
-        day = et_date(await self._bank.now())
         status = await self._stepper.set_to(self._bank.calendars.closes_at(day))
         self._say_day(name, status.happened, before, monotonic() - began)
+        self._meter.say_bytes("a Pocket's close", len(self._pockets), held, await self._meter.bytes())
 
     def _say_day(self, name: str, happened: Mapping[str, int], before: Mapping[str, float], seconds: float) -> None:
         spent = {each: after - before[each] - self._roots.get(each, 0.0) for each, after in self._meter.read().items()}

@@ -5,7 +5,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from billfold.data_keys.keys import DataKeys, DataShredded, PlainValue, SealedValue
+from billfold.data_keys.keys import DataKeys, DataShredded, SealedValue
 from billfold.data_keys.kms import FileMasterKey
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
@@ -47,18 +47,17 @@ async def test_a_data_key_of_a_rolled_back_transaction_is_not_reused(pool):
 
 async def test_data_keys_of_many_customers_are_read_in_one_query(pool):
     keys, fresh = DataKeys(MASTER), DataKeys(MASTER)
-    plain = [PlainValue(UUID(int=10 + number % 5), str(number).encode(), b"place") for number in range(50)]
-    sealed = await keys.seal_many(pool, plain)
+    plain = [(UUID(int=10 + number % 5), str(number).encode()) for number in range(50)]
+    values = [SealedValue(owner, await keys.seal(pool, owner, value, b"place"), b"place") for owner, value in plain]
 
     async with pool.acquire() as conn:
         statements = []
         conn.add_query_logger(lambda record: statements.append(record.query))
-        values = [SealedValue(each.subject_id, value, b"place") for each, value in zip(plain, sealed, strict=True)]
-        assert await fresh.open_many(conn, values) == [each.plain for each in plain]
+        assert await fresh.open_many(conn, values) == [value for _, value in plain]
         await conn.fetchval("SELECT 1")  # the log is written behind the statement
         assert [each for each in statements if "data_key" in each] == statements[:1]
         with pytest.raises(InvariantError, match="no data key"):
-            await fresh.open(conn, NOBODY, sealed[0], b"place")
+            await fresh.open(conn, NOBODY, values[0].sealed, b"place")
 
 
 async def test_the_data_key_cache_is_limited_in_size_and_time(pool):

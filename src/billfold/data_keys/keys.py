@@ -110,14 +110,6 @@ class SealedValue(NamedTuple):
     aad: bytes
 
 
-class PlainValue(NamedTuple):
-    """A value to seal: its owner, and the place it is bound to."""
-
-    subject_id: UUID
-    plain: bytes
-    aad: bytes
-
-
 class PartyField(StrEnum):
     """A personal text of the other party of a payment, sealed separately in each place: a column, a field in JSON.
 
@@ -220,11 +212,6 @@ class DataKeys:
     async def open(self, conn: Db, subject_id: UUID, sealed: bytes, aad: bytes) -> bytes:
         """Return what was sealed. Raises InvariantError when it was altered or moved, or is another subject's."""
         return (await self.open_many(conn, [SealedValue(subject_id, sealed, aad)]))[0]
-
-    async def seal_many(self, conn: Db, values: Sequence[PlainValue]) -> list[bytes]:
-        """Return values of any subjects sealed, in their order."""
-        await self.load(conn, [each.subject_id for each in values])
-        return [(await self.of(conn, each.subject_id)).seal(each.plain, each.aad) for each in values]
 
     async def open_many(self, conn: Db, values: Sequence[SealedValue]) -> list[bytes]:
         """Return what was sealed, in its order. Raises InvariantError for the first that does not open."""

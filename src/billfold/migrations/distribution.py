@@ -318,7 +318,6 @@ async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> 
 async def _replace_functions(conn: Connection) -> None:
     await conn.execute(_LOCK_HEADS)
     await conn.execute(_RESTORE_POINTS)
-    await conn.execute("DROP FUNCTION IF EXISTS tables_gathered()")  # of earlier releases
     await conn.execute(_PLANNED_WITH_VALUES)
     for (function,) in await conn.fetch(_GENERIC_FUNCTIONS):
         await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = 'force_custom_plan'")

@@ -265,17 +265,18 @@ async def do_due_work(bank: Bank) -> int:
 
 async def do_long_jobs(bank: Bank) -> int:
     """Run jobs that may take minutes, unless another worker is doing it. Due work continues in the meantime."""
-    return await _do_alone(bank, LONG_JOBS_LOCK, _run_long_jobs)
+    return await _run_alone(bank, LONG_JOBS_LOCK, "long job", kinds=LONG_JOBS)
 
 
 async def do_batches(bank: Bank) -> int:
     """Run parts of batches of transfers, unless another worker is doing it. Due work continues in the meantime."""
-    return await _do_alone(bank, _BATCHES_LOCK, _run_batches)
+    return await _run_alone(bank, _BATCHES_LOCK, "batch job", kinds=_BATCHES)
 
 
-async def _do_alone(bank: Bank, lock: int, work: PeriodicTask) -> int:
+async def _run_alone(bank: Bank, lock: int, aside_as: str, *, kinds: Collection[str]) -> int:
     async with locked(bank.pool, lock) as conn:
-        return 0 if conn is None else await work(bank)
+        jobs = Counter[str]() if conn is None else await _run_jobs(bank, aside_as, bank.job_runners.keys() & kinds)
+    return _log_completed_work(await bank.now(), jobs)
 
 
 async def _help(bank: Bank, helper: int) -> int:
@@ -296,14 +297,6 @@ async def _catch_up_all(bank: Bank) -> int:
     jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS - _BATCHES)
     closed = await close_bank_days(bank, now)
     return _log_completed_work(now, due_customers.happened + jobs, bank_days=closed)
-
-
-async def _run_long_jobs(bank: Bank) -> int:
-    return _log_completed_work(await bank.now(), await _run_jobs(bank, "long job", bank.job_runners.keys() & LONG_JOBS))
-
-
-async def _run_batches(bank: Bank) -> int:
-    return _log_completed_work(await bank.now(), await _run_jobs(bank, "batch job", bank.job_runners.keys() & _BATCHES))
 
 
 async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counter[str]:

@@ -16,9 +16,6 @@ import msgspec
 
 from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow
 
-REFERENCE_MAX = 35
-"""Maximum length of an entry's reference, as in ISO 20022."""
-
 
 class AccountType(StrEnum):
     """The two accounts of a Pocket."""
