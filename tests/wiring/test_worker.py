@@ -58,7 +58,7 @@ async def test_a_worker_pauses_while_the_clock_is_advanced(bank, new_holder):
 
 
 async def test_other_workers_bring_customers_up_to_date_while_one_does_due_work(bank, new_holder, monkeypatch):
-    monkeypatch.setattr(scheduler, "_AHEAD", 1)
+    monkeypatch.setattr(scheduler, "_READ_MAX", 1)
     for _ in range(4):
         await (await new_holder()).deposit(10_000_00)
     await set_clock(bank, et_instant(date(2025, 6, 3), 9))

@@ -162,7 +162,7 @@ SELECT h.customer_id, h.due_at, f.tries, f.error, f.again_at
   FROM failed_work f JOIN ledger_head h ON h.customer_id = f.item::uuid WHERE f.kind = $1 ORDER BY h.due_at
 """
 _PARALLEL_BATCHES = 2  # one batch is planned while the other commits
-_AHEAD = 5 * BATCH_MAX  # more than the process before has begun
+_READ_MAX = 10 * BATCH_MAX
 _DUE_CUSTOMERS = """
 SELECT customer_id FROM ledger_head
  WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3 OFFSET $4
@@ -193,13 +193,15 @@ async def catch_up_due(
     """
     result = WorkResults[UUID](Counter(), {})
     excluded = {bank.own_id, *map(UUID, put_aside)}
-    lock = asyncio.Lock()
+    lock, waiting = asyncio.Lock(), list[UUID]()
 
     async def run_batches() -> None:
         while True:
             async with lock:
-                rows = await bank.pool.fetch(_DUE_CUSTOMERS, by, list(excluded), BATCH_MAX, helper * _AHEAD)
-                customers = [row["customer_id"] for row in rows]
+                if not waiting:
+                    rows = await bank.pool.fetch(_DUE_CUSTOMERS, by, list(excluded), _READ_MAX, helper * _READ_MAX)
+                    waiting.extend(row["customer_id"] for row in rows)
+                customers, waiting[:BATCH_MAX] = waiting[:BATCH_MAX], ()
                 excluded.update(customers)
             if not customers:
                 return
