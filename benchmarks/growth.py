@@ -1,4 +1,4 @@
-"""What each step of a bank's days costs per customer and Pocket, in processor time, bytes and log of each server.
+"""Measures each step of a bank's days per customer and Pocket, in processor time, bytes and log of each server.
 
 `python -m benchmarks.growth CUSTOMERS POCKETS` makes a bank on one server, `... WORKERS BIN` on a Citus cluster of so
 many workers (BIN: the programs of a PostgreSQL that has Citus). Its Pockets are funded and pay each other on some days;
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, aclosing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -44,7 +44,7 @@ from billfold.platform.database.connection import connect
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id, derive
 from billfold.reports.statements.store import Month
-from billfold.reports.statements.worker import make_month
+from billfold.reports.statements.worker import make_statements
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 
@@ -52,7 +52,7 @@ WEEKS = 13
 DAYS_OF_TRANSFERS = 4
 DAYS_MAX = 110
 VERIFIED_MAX = 10_000
-STATEMENTS = 40
+CUSTOMERS_WITH_STATEMENTS = 5
 BANK = "bank"
 
 _DISK = "SELECT pg_database_size(current_database()), pg_current_wal_lsn() - '0/0'::pg_lsn"
@@ -226,14 +226,11 @@ class Growth:
             seen.update(status.happened)
 
     async def _statements(self, month: Month) -> None:
-        """Make some statements of a month."""
+        """Make the statements of some customers for a month."""
         made = 0
         with self._meter.step("statement", lambda: made):
-            async with aclosing(make_month(self._bank, month)) as progress:
-                async for each in progress:
-                    made = each.made
-                    if made >= STATEMENTS:
-                        break
+            for nth in range(CUSTOMERS_WITH_STATEMENTS):
+                made += await make_statements(self._bank, customer_of(nth), month)
 
     async def _verify(self) -> None:
         conn = await connect(self._dsn)

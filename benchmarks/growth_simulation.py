@@ -35,7 +35,7 @@ class Cost(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What a kind of work costs the bank's process, the coordinator or only server, and all workers together."""
+    """The cost of a kind of work to the bank's process, the coordinator or only server, and all workers together."""
 
     bank: Cost
     coordinator: Cost
