@@ -56,6 +56,8 @@ CUSTOMERS_WITH_STATEMENTS = 5
 BANK = "bank"
 
 _DISK = "SELECT pg_database_size(current_database()), pg_current_wal_lsn() - '0/0'::pg_lsn"
+_BOOK = "SELECT avg(octet_length(serialized_book)) FROM ledger_head"
+_LOTS = "SELECT count(*) FROM account WHERE live AND kind = 'lot'"
 _CALLER = "growth"
 
 
@@ -181,6 +183,8 @@ class Growth:
         with self._meter.step(f"event that gets its numbers, day {day}", lambda: numbered):
             numbered = await sequence_events(self._bank.pool, now=await self._bank.now())
         self._meter.say_bytes("a transfer", len(pairs), before, await self._meter.bytes())
+        size, lots = [await self._bank.pool.fetchval(each) for each in (_BOOK, _LOTS)]
+        say(f"a customer's book: {size:.0f} B; {lots / len(self._pockets):.1f} lots of each Pocket")
         await self._close(f"transfers, day {day}")
 
     async def _morning(self) -> None:
