@@ -96,7 +96,8 @@ def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Ser
     """The Postgres server shared by all processes of this run; nothing on it is durable."""
     state_dir = _run_dir(tmp_path_factory) / "state"
     if url := os.environ.get("BILLFOLD_TEST_CITUS_URL"):
-        yield cast("embedded.Server", Cluster(url, state_dir))
+        yield cast("embedded.Server", cluster := Cluster(url, state_dir))
+        Clerk.dismiss(cluster)
         return
     server = embedded.start(state_dir, settings={**embedded.THROWAWAY_SETTINGS, "max_connections": "200"})
     asyncio.run(ensure_login(server.dsn, APP_ROLE))

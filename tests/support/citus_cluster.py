@@ -32,6 +32,11 @@ class Cluster:
         """The address of the maintenance database of the coordinator."""
         return self.dsn_for("postgres")
 
+    @property
+    def nodes(self) -> list[str]:
+        """The addresses of the maintenance databases, the coordinator's first."""
+        return [self.dsn_for("postgres", node=node) for node in range(len(self._nodes))]
+
     def dsn_for(self, database: str, user: str = "postgres", *, node: int = 0) -> str:
         """Return the address of a database on the coordinator, or on another node."""
         return f"postgresql://{user}@{self._nodes[node]}/{database}"
@@ -47,19 +52,24 @@ class Cluster:
         with suppress(asyncpg.DuplicateDatabaseError):
             await self.everywhere(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
         if template == "template1":
-            await self.everywhere("CREATE EXTENSION IF NOT EXISTS citus", database=name)
-            (host, port), *workers = (node.split(":") for node in self._nodes)
-            await _run(
-                self.dsn_for(name),
-                f"SELECT citus_set_coordinator_host('{host}', {port})",
-                *(f"SELECT citus_add_node('{at}', {number})" for at, number in workers),
-            )
+            await self.join_nodes(name)
         await _run(self.dsn, *(f'ALTER DATABASE "{name}" SET {setting}' for setting in SETTINGS))
         return self.dsn_for(name)
+
+    async def join_nodes(self, name: str) -> None:
+        """Make one cluster of the databases of this name."""
+        await self.everywhere("CREATE EXTENSION IF NOT EXISTS citus", database=name)
+        (host, port), *workers = (node.split(":") for node in self._nodes)
+        await _run(
+            self.dsn_for(name),
+            f"SELECT citus_set_coordinator_host('{host}', {port})",
+            *(f"SELECT citus_add_node('{at}', {number})" for at, number in workers),
+        )
 
     async def finish_template(self, unfinished: str, name: str) -> None:
         """Distribute a migrated database and give it its name; nothing connects to it any more."""
         conn = await asyncpg.connect(self.dsn_for(unfinished))
+        await conn.execute(f"SET citus.shard_count = {len(self._nodes) - 1}")  # each new connection looks at all
         await distribute(conn)
         await conn.close()
         await self.everywhere(f'ALTER DATABASE "{unfinished}" ALLOW_CONNECTIONS false')

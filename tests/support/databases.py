@@ -12,6 +12,7 @@ from typing import Any
 import asyncpg
 from tests.support.citus_cluster import Cluster
 
+from billfold.migrations.distribution import SETTINGS
 from billfold.platform.database.pool import APP_ROLE
 
 CLONE = "test_clone_"
@@ -84,14 +85,16 @@ class Clerk:
     """Makes and drops the databases of tests, on a connection and a thread of its own.
 
     No test waits for either: the next clone of a template is made while a test has the last one.
+    Each is on every node of a cluster, which several runs may share: it is left without databases of this one.
     """
 
     def __init__(self, server):
+        self._cluster = isinstance(server, Cluster)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._spare: dict[str, Future[str]] = {}
-        self._connected = asyncio.run_coroutine_threadsafe(asyncpg.connect(server.dsn), self._loop)
+        self._connected = asyncio.run_coroutine_threadsafe(_connect(server), self._loop)
         self._turn = asyncio.Lock()
         self._dropping: list[Future[str]] = []
 
@@ -103,9 +106,13 @@ class Clerk:
     def dismiss(cls, server):
         """Have everything done, before the server stops."""
         if clerk := _at_work.pop(server.data_dir, None):
+            if clerk._cluster:
+                for spare in clerk._spare.values():
+                    clerk.drop(spare.result())
             for each in clerk._dropping:
                 each.result()
-            asyncio.run_coroutine_threadsafe(clerk._connected.result().close(), clerk._loop).result()
+            for conn in clerk._connected.result():
+                asyncio.run_coroutine_threadsafe(conn.close(), clerk._loop).result()
             clerk._loop.call_soon_threadsafe(clerk._loop.stop)
             clerk._thread.join()
             clerk._loop.close()
@@ -121,16 +128,27 @@ class Clerk:
 
     def _make(self, template):
         kind = "test_" if template == "template1" else CLONE
-        name = f"{kind}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
-        return self._have_done(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY', name)
+        name = f"{kind}{os.getpid()}_{next(_numbers)}"
+        statement = f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY'
+        settings = SETTINGS if self._cluster else ()
+        return self._have_done(statement, name, *(f'ALTER DATABASE "{name}" SET {setting}' for setting in settings))
 
-    def _have_done(self, statement, result=""):
-        return asyncio.run_coroutine_threadsafe(self._do(statement, result), self._loop)
+    def _have_done(self, statement, result="", *more):
+        return asyncio.run_coroutine_threadsafe(self._do(statement, result, more), self._loop)
 
-    async def _do(self, statement, result):
+    async def _do(self, statement, result, more):
         async with self._turn:
-            await (await asyncio.wrap_future(self._connected)).execute(statement)
+            nodes = await asyncio.wrap_future(self._connected)
+            await asyncio.gather(*(conn.execute(statement) for conn in nodes))
+            for each in more:
+                await nodes[0].execute(each)
         return result
+
+
+async def _connect(server):
+    """Connect to each node, the coordinator first."""
+    nodes = server.nodes if isinstance(server, Cluster) else [server.dsn]
+    return [await asyncpg.connect(dsn) for dsn in nodes]
 
 
 _at_work: dict[Any, Clerk] = {}
@@ -139,15 +157,10 @@ _at_work: dict[Any, Clerk] = {}
 @asynccontextmanager
 async def fresh_database(server, template):
     """The address of a clone that is gone afterwards."""
-    if isinstance(server, Cluster):
-        name = f"{CLONE}{os.getpid()}_{next(_numbers)}"  # several runs may share a cluster
-        try:
-            yield await server.create_database(name, template=template)
-        finally:
-            await server.everywhere(f'DROP DATABASE "{name}" WITH (FORCE)')
-        return
     clerk = Clerk.of(server)
     name = await asyncio.wrap_future(clerk.take(template))
+    if isinstance(server, Cluster) and template == "template1":
+        await server.join_nodes(name)
     try:
         yield server.dsn_for(name)
     finally:
