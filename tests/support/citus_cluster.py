@@ -12,6 +12,7 @@ from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
 
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
+_OTHERS = "SELECT datname FROM pg_database WHERE starts_with(datname, $1) AND NOT starts_with(datname, $2)"
 _END_SESSIONS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()
 """
@@ -24,6 +25,7 @@ class Cluster:
         self.data_dir = data_dir
         data_dir.mkdir(parents=True, exist_ok=True)
         self._nodes = asyncio.run(_nodes_of(url))
+        self._created: list[str] = []
         for node in reversed(range(len(self._nodes))):
             asyncio.run(ensure_login(self.dsn_for("postgres", node=node), APP_ROLE))
 
@@ -49,6 +51,7 @@ class Cluster:
 
     async def create_database(self, name: str, *, template: str = "template1") -> str:
         """Create a database on each node unless it exists, as a copy of `template`; return its address."""
+        self._created.append(name)
         with suppress(asyncpg.DuplicateDatabaseError):
             await self.everywhere(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
         if template == "template1":
@@ -65,6 +68,17 @@ class Cluster:
             f"SELECT citus_set_coordinator_host('{host}', {port})",
             *(f"SELECT citus_add_node('{at}', {number})" for at, number in workers),
         )
+
+    async def drop_created(self) -> None:
+        """Drop the databases that this process created; a template has another name by then."""
+        await self.everywhere(*(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)' for name in self._created))
+
+    async def drop_others(self, prefix: str, name: str) -> None:
+        """Drop the databases of this prefix but the one of this name."""
+        conn = await asyncpg.connect(self.dsn)
+        for (other,) in await conn.fetch(_OTHERS, prefix, name):
+            await self.everywhere(f'DROP DATABASE IF EXISTS "{other}" WITH (FORCE)')
+        await conn.close()
 
     async def finish_template(self, unfinished: str, name: str) -> None:
         """Distribute a migrated database and give it its name; nothing connects to it any more."""

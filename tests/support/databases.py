@@ -3,7 +3,7 @@
 import asyncio
 import os
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from threading import Thread
 from types import SimpleNamespace
@@ -43,11 +43,15 @@ def look_up_types_once():
 async def make_template(server, name, fill, *, base="template1"):
     """Have a database of this name that `fill` was given the address of; nobody is connected to it.
 
-    The first worker makes it; nobody can clone it while another looks whether it is complete.
+    The first worker makes it; nobody can clone it while another looks whether it is complete. A cluster keeps the
+    migrated one for later runs; the others have their folders with the run, and the next run drops them.
     """
     conn = await asyncpg.connect(server.dsn)
     try:
         await conn.execute("SELECT pg_advisory_lock(1)")
+        if isinstance(server, Cluster) and base != "template1":
+            prefix, name = name, f"{name}_{os.environ.get('PYTEST_XDIST_TESTRUNUID', str(os.getpid()))[:8]}"
+            await server.drop_others(prefix, name)
         if not await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
             unfinished = f"{name}_unfinished"
             await fill(await server.create_database(unfinished, template=base))
@@ -139,10 +143,19 @@ class Clerk:
     async def _do(self, statement, result, more):
         async with self._turn:
             nodes = await asyncio.wrap_future(self._connected)
-            await asyncio.gather(*(conn.execute(statement) for conn in nodes))
+            for conn in nodes:
+                await _repeat_while_in_use(conn, statement)
             for each in more:
                 await nodes[0].execute(each)
         return result
+
+
+async def _repeat_while_in_use(conn, statement, tries=3):
+    """A node opens connections to the others by itself."""
+    for _ in range(tries):
+        with suppress(asyncpg.ObjectInUseError):
+            return await conn.execute(statement)
+    raise AssertionError(f"in use: {statement}")
 
 
 async def _connect(server):

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -19,7 +20,11 @@ class Line:
     def __init__(self, dsn):
         parts = urlsplit(dsn)
         query = parse_qs(parts.query)
-        self._socket = f"{query['host'][0]}/.s.PGSQL.{query['port'][0]}"
+        self._connect = (
+            partial(asyncio.open_connection, parts.hostname, parts.port)
+            if parts.port
+            else partial(asyncio.open_unix_connection, f"{query['host'][0]}/.s.PGSQL.{query['port'][0]}")
+        )
         self._database = parts.path
         self.cut_before = self.cut_after = 0
         self.cuts = 0
@@ -38,7 +43,7 @@ class Line:
         return f"postgresql://postgres@127.0.0.1:{port}{self._database}?sslmode=disable"
 
     async def _connected(self, reader, writer):
-        there, to_there = await asyncio.open_unix_connection(self._socket)
+        there, to_there = await self._connect()
         ends = (writer, to_there)
         tasks = [
             asyncio.create_task(self._carry(reader, to_there, ends, answers=there)),

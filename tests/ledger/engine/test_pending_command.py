@@ -14,6 +14,7 @@ from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock
 
+pytestmark = pytest.mark.one_server  # which reads without locks
 WRITES = "billfold.ledger.engine.engine.write_books"
 
 
