@@ -38,6 +38,7 @@ async def test_sealed_looking_text_is_refused_as_an_account_number_and_stored_as
     await world.get(f"{path_of(mine)}{made['id']}/", status=404)
 
 
+@pytest.mark.one_server
 async def test_verify_reports_a_number_moved_between_customers_and_a_shredded_number_is_null(world):
     bank, pool = world.bank, world.bank.pool
     first, second = [UUID((await world.pocket()).customer) for _ in range(2)]

@@ -54,6 +54,7 @@ async def test_closed_pockets_are_excluded_from_the_list_of_open_pockets(bank, o
     assert sorted(keys(await store.list_by_id(bank.pool, opened_pockets[1:]))) == sorted(opened_pockets[1:])
 
 
+@pytest.mark.one_server
 @in_one_bank(
     ("sql", "arguments", "index"),
     [

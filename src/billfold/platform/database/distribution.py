@@ -61,12 +61,14 @@ async def fetch_of_all(conn: Connection, sql: str, *, timeout: float) -> Sequenc
         async with conn.transaction():
             return await conn.fetch(sql, timeout=timeout)
     except asyncpg.FeatureNotSupportedError:
-        words, copies = set(re.findall(r"\w+", sql)), list[str]()
+        words, copies, used = set(re.findall(r"\w+", sql)), list[str](), ""
         for name, copy in await conn.fetch(_COPIES):
             if name in words:
                 words.update(re.findall(r"\w+", copy))
                 copies.insert(0, f'"{name}" AS MATERIALIZED ({copy})')
-        return await conn.fetch(f"WITH {', '.join(copies)} SELECT * FROM ({sql}) found", timeout=timeout)
+                used += f' LEFT JOIN "{name}" ON false'
+        # A part that is executed on the coordinator by itself has no rows of a copy that the whole does not name.
+        return await conn.fetch(f"WITH {', '.join(copies)} SELECT found.* FROM ({sql}) found{used}", timeout=timeout)
 
 
 def shard_column(part: str, number: int) -> str:
