@@ -12,7 +12,7 @@ from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
 
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
-_OTHERS = "SELECT datname FROM pg_database WHERE starts_with(datname, $1) AND NOT starts_with(datname, $2)"
+_OF_RUNS = "SELECT datname FROM pg_database WHERE starts_with(datname, $1 || '_')"
 _END_SESSIONS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()
 """
@@ -73,11 +73,12 @@ class Cluster:
         """Drop the databases that this process created; a template has another name by then."""
         await self.everywhere(*(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)' for name in self._created))
 
-    async def drop_others(self, prefix: str, name: str) -> None:
-        """Drop the databases of this prefix but the one of this name."""
+    async def drop_left_behind(self, prefix: str) -> None:
+        """Drop the databases of this prefix and the process of a run that has ended."""
         conn = await asyncpg.connect(self.dsn)
-        for (other,) in await conn.fetch(_OTHERS, prefix, name):
-            await self.everywhere(f'DROP DATABASE IF EXISTS "{other}" WITH (FORCE)')
+        for (name,) in await conn.fetch(_OF_RUNS, prefix):
+            if not Path("/proc", name.removeprefix(f"{prefix}_").partition("_")[0]).exists():
+                await self.everywhere(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
         await conn.close()
 
     async def finish_template(self, unfinished: str, name: str) -> None:

@@ -44,14 +44,14 @@ async def make_template(server, name, fill, *, base="template1"):
     """Have a database of this name that `fill` was given the address of; nobody is connected to it.
 
     The first worker makes it; nobody can clone it while another looks whether it is complete. A cluster keeps the
-    migrated one for later runs; the others have their folders with the run, and the next run drops them.
+    migrated one for later runs; the others have their folders with the run, and a later run drops them.
     """
     conn = await asyncpg.connect(server.dsn)
     try:
         await conn.execute("SELECT pg_advisory_lock(1)")
         if isinstance(server, Cluster) and base != "template1":
-            prefix, name = name, f"{name}_{os.environ.get('PYTEST_XDIST_TESTRUNUID', str(os.getpid()))[:8]}"
-            await server.drop_others(prefix, name)
+            await server.drop_left_behind(name)
+            name = f"{name}_{os.getppid() if 'PYTEST_XDIST_WORKER' in os.environ else os.getpid()}"
         if not await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
             unfinished = f"{name}_unfinished"
             await fill(await server.create_database(unfinished, template=base))
