@@ -17,7 +17,7 @@ from typing import cast
 import asyncpg
 import hypothesis
 import pytest
-from tests.support.citus_cluster import Cluster
+from tests.support.citus_cluster import ONE_SERVER, Cluster
 from tests.support.databases import Clerk, fresh_database, look_up_types_once, make_template
 
 from billfold.cli.python_process import tune_garbage_collector
@@ -61,7 +61,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("browser") and shutil.which("chromium") is None:
         pytest.skip("chromium is not on the path")
     if item.get_closest_marker("one_server") and "BILLFOLD_TEST_CITUS_URL" in os.environ:
-        pytest.skip("looks into one server: its plans, locks, round trips or files, or rows damaged as its owner")
+        pytest.skip(ONE_SERVER)
 
 
 # A busy machine draws examples slowly, which says nothing of the code.

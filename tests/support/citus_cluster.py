@@ -11,6 +11,7 @@ from billfold.migrations.distribution import SETTINGS, distribute
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
 
+ONE_SERVER = "looks into one server: its plans, locks, round trips or files, or rows damaged as its owner"
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
 _OF_RUNS = "SELECT datname FROM pg_database WHERE starts_with(datname, $1 || '_')"
 _END_SESSIONS = """
