@@ -1,6 +1,7 @@
 """Reversals of on-us transfers: by right within a customer, by request between customers, never more than was paid."""
 
 import asyncio
+from datetime import timedelta
 
 from tests.payments.on_us.test_routes import PATH, account, payee, reallocation, requested_amount
 from tests.support.applications import run_jobs
@@ -95,9 +96,9 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
     await requested(admin, made, await world.pocket(target.customer), status=404, code="not-found")
     await requested(admin, made, target, 399_99, status=409, code="reversal-not-open")
     # What was asked in time is answered until the request expires.
-    await bank.pool.execute(
-        "UPDATE transfer SET created_at = created_at - interval '61 days' WHERE transfer_id = $1", made
-    )
+    at = await bank.pool.fetchval("SELECT created_at FROM transfer WHERE transfer_id = $1", made)
+    moved = "UPDATE transfer SET created_at = $2 WHERE transfer_id = $1"
+    await bank.pool.execute(moved, made, at - timedelta(days=61))
     assert "$400.00 back Paid twice" in await answered(console, admin, "pay")
     (request,) = (await admin.get(REQUESTS))["items"]
     known = request["transfer"]["counterparty_name"], request["status"], (await payer.get(one))["status"]
@@ -108,9 +109,7 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
         assert "Northwind" in reader.text
     assert "eversal" in reader.text
     await decide(second, request)
-    await bank.pool.execute(
-        "UPDATE transfer SET created_at = created_at + interval '61 days' WHERE transfer_id = $1", made
-    )
+    await bank.pool.execute(moved, made, at)
     assert await status_of(admin, request) == ("APPROVED", "COMPLETED")
     ended = await payer.get(one)
     assert (ended["status"], ended["reversed_by"]) == ("ACCEPTED", request["id"])
