@@ -46,8 +46,7 @@ BEGIN
 END $$
 """
 _TRIGGER = f"""
-CREATE TRIGGER {SHARD_BATCH}_written BEFORE INSERT ON {SHARD_BATCH}
-  FOR EACH ROW EXECUTE FUNCTION {SHARD_BATCH}_written()
+CREATE TRIGGER {SHARD_BATCH}_written BEFORE INSERT ON {SHARD_BATCH} FOR EACH ROW EXECUTE FUNCTION {SHARD_BATCH}_written()
 """
 
 
@@ -204,8 +203,7 @@ ALTER TABLE statement DROP CONSTRAINT statement_pkey, ADD CONSTRAINT statement_p
 """
 _FOREIGN_KEYS = """
 SELECT conname::text, conrelid::regclass::text, confrelid::regclass::text
-  FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace
- ORDER BY 2, 1
+  FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace ORDER BY 2, 1
 """
 _SENT = "SELECT c.relname::text FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid"
 # A lock of rows is for one shard at a time. Every process takes the shards, and the customers of one, in one order.

@@ -37,6 +37,7 @@ async def test_entries_wait_while_the_data_key_of_their_customer_is_damaged(bank
     await expect_clean(bank)
 
 
+@pytest.mark.one_server
 async def test_an_entry_whose_customer_is_locked_for_numbering_cannot_be_cancelled(bank):
     anna = Customer(bank, "Anna")
     await anna.settle_in(500_000_00)

@@ -68,7 +68,8 @@ async def fetch_of_all(conn: Connection, sql: str, *, timeout: float) -> Sequenc
                 copies.insert(0, f'"{name}" AS MATERIALIZED ({copy})')
                 used += f' LEFT JOIN "{name}" ON false'
         # A part that is executed on the coordinator by itself has no rows of a copy that the whole does not name.
-        return await conn.fetch(f"WITH {', '.join(copies)} SELECT found.* FROM ({sql}) found{used}", timeout=timeout)
+        sql = f"WITH {', '.join(copies)} SELECT found.* FROM ({sql}) found{used}"
+        return await conn.fetch(sql, timeout=timeout)
 
 
 def shard_column(part: str, number: int) -> str:
