@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import pytest
 from tests.data_keys.test_sealed_columns import verified
 from tests.support import payees
 
