@@ -5,8 +5,10 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 from structlog.testing import capture_logs
+from tests.support.citus_cluster import ONE_SERVER
 
 from billfold.platform.database import shortage
+from billfold.platform.database.distribution import is_distributed
 
 SQLSTATES = ("08006", "53200", "53300", "57P01", "57P03", "25006", "57014")
 SHORT = """
@@ -49,6 +51,8 @@ ROUTES = [
 async def short(dsn, table, *, calls, sqlstate="53100"):
     """Make the database fail for this many calls that count requests or read a table."""
     owner = await asyncpg.connect(dsn)
+    if table == "customer" and await is_distributed(owner):
+        pytest.skip(ONE_SERVER)  # a table in shards cannot be made a view
     reads = table != "rate_limit_window"
     await owner.execute(SHORT.format(calls=calls, sqlstate=sqlstate) + READ.format(table=table) * reads)
     yield
