@@ -80,6 +80,11 @@ async def requested(desk, transfer, pocket, cents=400_00, *, status=201, code=No
     return found
 
 
+async def make_older(bank, transfer, age):
+    at = await bank.pool.fetchval("SELECT created_at FROM transfer WHERE transfer_id = $1", transfer)
+    await bank.pool.execute("UPDATE transfer SET created_at = $2 WHERE transfer_id = $1", transfer, at - age)
+
+
 async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_team(
     world, customer_desks, console, bank
 ):
@@ -96,9 +101,7 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
     await requested(admin, made, await world.pocket(target.customer), status=404, code="not-found")
     await requested(admin, made, target, 399_99, status=409, code="reversal-not-open")
     # What was asked in time is answered until the request expires.
-    at = await bank.pool.fetchval("SELECT created_at FROM transfer WHERE transfer_id = $1", made)
-    moved = "UPDATE transfer SET created_at = $2 WHERE transfer_id = $1"
-    await bank.pool.execute(moved, made, at - timedelta(days=61))
+    await make_older(bank, made, timedelta(days=61))
     assert "$400.00 back Paid twice" in await answered(console, admin, "pay")
     (request,) = (await admin.get(REQUESTS))["items"]
     known = request["transfer"]["counterparty_name"], request["status"], (await payer.get(one))["status"]
@@ -109,7 +112,7 @@ async def test_a_payee_pays_back_by_a_transfer_request_under_the_rules_of_its_te
         assert "Northwind" in reader.text
     assert "eversal" in reader.text
     await decide(second, request)
-    await bank.pool.execute(moved, made, at)
+    await make_older(bank, made, timedelta(days=-61))
     assert await status_of(admin, request) == ("APPROVED", "COMPLETED")
     ended = await payer.get(one)
     assert (ended["status"], ended["reversed_by"]) == ("ACCEPTED", request["id"])
