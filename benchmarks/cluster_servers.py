@@ -47,9 +47,10 @@ SET search_path = pg_catalog AS 'SELECT citus_create_restore_point(name)'
 class ClusterServers:
     """A coordinator and its workers below a folder, by name."""
 
-    def __init__(self, folder: Path, programs: Path, *, workers: int = len(WORKERS)) -> None:
+    def __init__(self, folder: Path, programs: Path, more_settings: str = "", *, workers: int = len(WORKERS)) -> None:
         self.names = (COORDINATOR, *(f"worker{nth}" for nth in range(1, workers + 1)))
         self._folder = folder
+        self._settings = _SETTINGS + more_settings
         self._programs = programs
         self.ports: dict[str, int] = {}
         self._owner = ServerUser.of(folder / "none", lambda _: None)
@@ -75,7 +76,7 @@ class ClusterServers:
         self._program("initdb", "--auth=trust", "--encoding=UTF8", "--locale=C", "-U", "postgres", "-D", str(path))
         archive = self._new_folder(f"{name}-archive")
         with (path / "postgresql.conf").open("a") as config:
-            config.write(_SETTINGS.format(archive=archive))
+            config.write(self._settings.format(archive=archive))
         self.run_server(name)
         conn = await asyncpg.connect(self.address(name).replace(f"/{DATABASE}", "/postgres"))
         await conn.execute("CREATE ROLE billfold_app LOGIN")
@@ -131,12 +132,16 @@ class ClusterServers:
 
     def kill(self, name: str) -> None:
         """Kill a server as a crash would."""
+        psutil.wait_procs(self.signal(name, signal.SIGKILL), timeout=10)
+
+    def signal(self, name: str, number: int) -> list[psutil.Process]:
+        """Send a signal to all processes of a server, and return them."""
         server = psutil.Process(self.pid(name))
         processes = [server, *server.children(recursive=True)]
         for each in processes:
             with suppress(psutil.NoSuchProcess):
-                each.send_signal(signal.SIGKILL)
-        psutil.wait_procs(processes, timeout=10)
+                each.send_signal(number)
+        return processes
 
     def promote(self, name: str) -> str:
         """Promote the standby of a node; return its name."""

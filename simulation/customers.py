@@ -7,15 +7,15 @@ import base64
 import hmac
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 from uuid import UUID
 
 from simulation.faults import Faults
 from simulation.oracles import Model
-from simulation.processes import PARTNER_HOST, Credentials, Server
+from simulation.processes import PARTNER_HOST, Credentials
 
 PATIENCE_SECONDS = 8.0
 """How long a client waits for an answer before it asks again."""
@@ -52,12 +52,21 @@ class Answer(NamedTuple):
     body: Any
 
 
+class Answering(Protocol):
+    """A server, in this process or not."""
+
+    async def answer(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:
+        """Answer one request. Raises ConnectionError."""
+
+
 class Client:
     """Sends requests to any server of the bank; on the way there and back they are lost, late or doubled."""
 
     host = PARTNER_HOST
+    heard: ClassVar[Callable[..., None]] = staticmethod(lambda *_: None)
+    """Is told the client, the request and the final answer of each."""
 
-    def __init__(self, servers: Sequence[Server], credentials: Credentials, faults: Faults, random: Random) -> None:
+    def __init__(self, servers: Sequence[Answering], credentials: Credentials, faults: Faults, random: Random) -> None:
         self.servers, self.credentials, self.faults, self.random = servers, credentials, faults, random
         self.acknowledged: Counter[str] = Counter()
         self.waiting: dict[str, str] = {}
@@ -79,6 +88,7 @@ class Client:
             pause = min(2 * pause, PAUSE_MAX_SECONDS)
         del self.waiting[key]
         self.acknowledged[method] += 1
+        self.heard(self, (method, path, content, key), answer)
         return answer
 
     async def _once(self, method: str, path: str, content: bytes, key: str) -> Answer:
@@ -140,7 +150,7 @@ class Client:
         }
 
 
-async def _forget(server: Server, scope: dict[str, Any], content: bytes) -> None:
+async def _forget(server: Answering, scope: dict[str, Any], content: bytes) -> None:
     try:
         await server.answer(scope, content)
     except ConnectionError:

@@ -1,0 +1,434 @@
+"""A distributed bank under `kill -9` and SIGSTOP between the phases of its commits: is everything there, once?
+
+`python -m benchmarks.cluster_faults BIN [--seed 1] [--faults 8] [--commands 0]`: BIN is the folder of the programs of a
+PostgreSQL that has Citus. Each combination of victim, signal and moment of a commit is played `--faults` times (stops:
+a quarter), and clients go on until `--commands` are acknowledged, while shards are moved. Two servers and two workers of
+Billfold, a coordinator and two workers of Citus. The oracles are those of the simulation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import asyncpg
+import psutil
+
+from benchmarks.cluster_clients import ClusterLife, Heard, Hook, HttpServer, Network, cycles, key_text, same
+from benchmarks.cluster_proxy import Moment, Proxy
+from benchmarks.cluster_servers import COORDINATOR, WORKERS, ClusterServers
+from benchmarks.failover import say
+from benchmarks.server import free_ports
+from benchmarks.worker_processes import WorkloadError
+from billfold.cli.python_process import python_command
+from billfold.events.kinds import PARTNER_KINDS
+from billfold.migrations import distribution, runner
+from billfold.payments.crypto.chains import LOCAL_CHAINS
+from billfold.platform.clock import ClockState, monotonic, wall_now
+from billfold.platform.database.business_clock import read_clock
+from billfold.platform.database.connection import connect
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.chain.launch import local_chain_file, provision_signer
+from billfold.wiring.cli.serve import child_command_line
+from billfold.wiring.cli_context import Wiring
+from billfold.wiring.open_bank import open_bank
+from simulation import oracles
+from simulation.customers import Client
+from simulation.faults import Faults
+from simulation.loop import SimulationLoop
+from simulation.members import found_teams
+from simulation.processes import found
+
+LINES, PLACES = 40, 60
+THIS, OTHER, SERVE, WORK = "this worker", "other worker", "serve", "worker of Billfold"
+VICTIMS = (COORDINATOR, THIS, OTHER, SERVE, WORK)
+AIMED = tuple(each for each in Moment if each is not Moment.ONE_PHASE)
+STOPS_PER_KILL = 4
+AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS = (0.1, 1.0), (0.5, 4.0), 20.0, 0.5
+QUIET_SECONDS, AGAIN = 900.0, 2000
+MORE_SETTINGS = """
+archive_mode = off
+citus.recover_2pc_interval = 1s
+citus.defer_shard_delete_interval = 1s
+citus.log_remote_commands = off
+checkpoint_timeout = 1min
+"""
+_MOVE = """
+SELECT citus_move_shard_placement(s.shardid, n.nodename, n.nodeport, m.nodename, m.nodeport, $1)
+  FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)
+  JOIN pg_dist_node m ON m.groupid NOT IN (0, n.groupid)
+ WHERE s.logicalrelid = 'ledger_head'::regclass ORDER BY hashtext(s.shardid::text || $2) LIMIT 1
+"""
+_ROWS = "SELECT batch_id::text, row_no, object_id::text FROM batch_row WHERE state = 'COMPLETED'"
+_EVENTS = """
+SELECT event_id::text FROM event_sequence WHERE partner_sequence > $1 AND kind = ANY($2)
+"""
+_TWICE = "SELECT count(*) - count(DISTINCT event_id) FROM event"
+
+
+class FaultyCluster(ClusterServers):
+    """A cluster whose coordinator knows its workers by the ports of proxies."""
+
+    def __init__(self, folder: Path, programs: Path, drill: Drill) -> None:
+        super().__init__(folder, programs, MORE_SETTINGS)
+        self._drill = drill
+        self._starting = asyncio.Lock()
+
+    async def add(self, name: str) -> None:
+        """Join a worker by its proxy."""
+        (port,) = free_ports(1)
+        await Proxy(self.ports[name], lambda moment: self._drill.seen(name, moment)).listen(port)
+        await self.run(COORDINATOR, f"SELECT citus_add_node('127.0.0.1', {port})")
+
+    async def again(self, name: str) -> None:
+        """Start a server that was killed."""
+        async with self._starting:
+            await asyncio.to_thread(self.run_server, name)
+
+
+class Drill:
+    """The bank, its clients and its faults."""
+
+    def __init__(self, folder: Path, programs: Path, seed: str) -> None:
+        self.random = Random(f"faults {seed}")
+        self.servers = FaultyCluster(folder, programs, self)
+        self.counts: Counter[tuple[str, ...]] = Counter()
+        self.moments: Counter[str] = Counter()
+        self.moves: Counter[str] = Counter()
+        self.armed: tuple[str, ...] | None = None
+        self.struck = asyncio.Event()
+        self.hit = ""
+        self.ended = False
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self.commands: dict[str, tuple[Sequence[str], dict[str, str]]] = {}
+        self.logs = folder / "logs"
+        self.logs.mkdir()
+
+    def seen(self, worker: str, moment: Moment) -> None:
+        """Strike if this is the moment of the fault that is armed."""
+        self.moments[moment] += 1
+        if self.armed is None or self.armed[2] != moment:
+            return
+        (victim, number, _), self.armed = self.armed, None
+        other = next(each for each in WORKERS if each != worker)
+        among = {THIS: [worker], OTHER: [other], COORDINATOR: [COORDINATOR]}
+        named = [each for each in self.children if each.startswith("serve" if victim == SERVE else "worker")]
+        self.hit = self.random.choice(among.get(victim, named))
+        self.send(self.hit, signal.Signals[number])
+        self.struck.set()
+
+    def send(self, name: str, number: int) -> None:
+        """Send a signal to a process and its children."""
+        if name not in self.children:
+            return self.servers.signal(name, number)
+        process = psutil.Process(self.children[name].pid)
+        for each in (process, *process.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                each.send_signal(number)
+
+    def start(self, name: str) -> None:
+        """Start a process of Billfold."""
+        command, environment = self.commands[name]
+        with (self.logs / f"{name}.log").open("ab") as log:
+            self.children[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+    async def faults(self, plan: list[tuple[str, ...]]) -> None:
+        """Play faults one after the other, each at its moment."""
+        self.random.shuffle(plan)
+        began = monotonic()
+        while plan:
+            fault = plan.pop()
+            self.struck.clear()
+            self.armed = fault
+            try:
+                await asyncio.wait_for(self.struck.wait(), AIM_SECONDS)
+            except TimeoutError:
+                self.armed = None
+                plan.insert(0, fault)
+                continue
+            await self.recover(fault[1])
+            self.counts[fault] += 1
+            if self.counts.total() % 20 == 0:
+                say(f"{monotonic() - began:.0f} s: {self.counts.total()} faults, moves {dict(self.moves)}, {self.told()}")
+            await asyncio.sleep(CALM_SECONDS)
+
+    def told(self) -> str:
+        """Say how far the clients are."""
+        return ""
+
+    async def recover(self, number: str) -> None:
+        """Start the victim again, or let it continue."""
+        if number == "SIGSTOP":
+            await asyncio.sleep(self.random.uniform(*STOPPED_SECONDS))
+            self.send(self.hit, signal.SIGCONT)
+            return
+        await asyncio.sleep(self.random.uniform(*AWAY_SECONDS))
+        if self.hit in self.children:
+            await asyncio.to_thread(self.children[self.hit].wait)
+            self.start(self.hit)
+        else:
+            await self.servers.again(self.hit)
+
+    async def move(self) -> None:
+        """Move groups of shards, one after the other."""
+        while not self.ended:
+            await asyncio.sleep(1)
+            mode = self.random.choice(("force_logical", "block_writes"))
+            try:
+                await self.servers.run(COORDINATOR, _MOVE, mode, str(self.random.random()))
+                self.moves[f"{mode} done"] += 1
+            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+                self.moves[f"{mode} failed"] += 1
+                (self.logs / "moves.log").open("a").write(f"{mode}: {error!r}\n")
+
+
+class Bank:
+    """The bank of a drill: founded, served, lived with, and judged."""
+
+    def __init__(self, drill: Drill, folder: Path, seed: str) -> None:
+        self.drill, self.seed = drill, seed
+        self.dsn = ""
+        self.folder = folder / "bank"
+        self.folder.mkdir()
+        self.ports = free_ports(5)
+        self.heard, self.hook = Heard(), Hook()
+        self.model = oracles.Model()
+        self.clock: ClockState | None = None
+        Client.heard = self.heard  # type: ignore[assignment]
+
+    def settings(self) -> Settings:
+        """Return the settings of every process."""
+        return replace(
+            Settings(),
+            state_dir=self.folder,
+            database_url=self.dsn,
+            seed=b"the seed of a bank under faults",
+            behind_proxy=True,
+        )
+
+    async def found(self) -> None:
+        """Make the cluster and the bank."""
+        drill = self.drill
+        await drill.servers.start()
+        self.dsn = drill.servers.address(COORDINATOR)
+        conn = await connect(self.dsn)
+        await runner.up(conn)
+        await distribution.distribute(conn)
+        await conn.close()
+        wallet = await provision_signer(self.folder)
+        chain = self.folder / LOCAL_CHAINS
+        chain.parent.mkdir()
+        chain.write_text(local_chain_file(self.ports[4]))
+        words = python_command("-m", "billfold.sandbox.chain", str(chain.parent), str(self.ports[4]), wallet)
+        drill.commands["chain"] = words, dict(os.environ)
+        drill.start("chain")
+        credentials, _ = await found(self.settings(), self.dsn)
+        random = Random(f"life {self.seed}")
+        faults = Faults(SimulationLoop(random), random, rate=0.0)
+        self.client = Client([HttpServer(port) for port in self.ports[:2]], credentials, faults, random)
+        self.life = ClusterLife(self.client, self.model, random, lines=LINES, places_max=PLACES)
+        self.life.cards, self.life.wallets = {}, {}
+        self.life.network = Network(self.client, self.model, self.folder / "rails", self.now)
+        async with open_bank(self.settings(), self.dsn) as bank, bank.pool.acquire() as conn:
+            self.clock = await read_clock(conn)
+            teams = await found_teams(bank, await conn.fetchval("SELECT partner_id FROM partner"))
+            await self.life.sign_in(conn, teams, self.settings().customer_origin)
+            self.raised = await conn.fetchval("SELECT count(*) FROM event")
+        self.teams = teams
+
+    def now(self) -> Any:
+        """Return the time of the bank."""
+        assert self.clock is not None
+        return self.clock.at(wall_now())
+
+    def serve(self) -> None:
+        """Start two servers and two workers."""
+        for nth in (0, 1):
+            environment = Wiring(dict(os.environ)).environment(
+                self.settings(),
+                self.dsn,
+                seed=self.settings().seed.decode(),
+                log_level="WARNING",
+                port=self.ports[nth],
+                http_port=self.ports[2 + nth],
+                behind_proxy="yes",
+                trusted_proxies="127.0.0.1",
+                card_processor_key=key_text(),
+                usage_limits="emails.recipient=1000000",
+                webhook_allowed_networks="127.0.0.0/8",
+            )
+            for name in ("serve", "worker"):
+                self.drill.commands[f"{name}{nth}"] = child_command_line(name), environment
+                self.drill.start(f"{name}{nth}")
+
+    async def live(self, plan: list[tuple[str, ...]], commands: int) -> None:
+        """Let clients ask until all faults are played and enough is acknowledged; then let everything come to rest."""
+        drill = self.drill
+        (port,) = free_ports(1)
+        await asyncio.start_server(self.hook.serve, "127.0.0.1", port)
+        self.kinds = [each for each in PARTNER_KINDS if not each.startswith(("transfers.on-us", "pocket", "portal"))]
+        body = {"url": f"http://127.0.0.1:{port}/", "events": self.kinds, "shared_secret": "s" * 32}
+        body["retry_policy"] = {
+            "retry_on_status_codes": [],
+            "backoff_coefficient": 1,
+            "maximum_attempts": 100,
+            "initial_interval_seconds": 5,
+            "maximum_interval_seconds": 5,
+        }
+        answer = await self.client.ask("POST", "/api/v1/subscriptions/", body)
+        assert answer.status == HTTPStatus.CREATED, answer
+        self.plan, self.commands = plan, commands
+        lines = [asyncio.create_task(self._line()) for _ in range(LINES)]
+        while len(self.life.places) < PLACES // 2:
+            await asyncio.sleep(1)
+        say(f"{len(self.life.places)} Pockets; faults begin")
+        drill.told = self.told  # type: ignore[method-assign]
+        moving = asyncio.create_task(drill.move())
+        playing = asyncio.create_task(drill.faults(plan))
+        days = asyncio.create_task(self._days())
+        await playing
+        while self.acknowledged() < commands:
+            await asyncio.sleep(1)
+        drill.ended = True
+        days.cancel()
+        await asyncio.gather(*lines, moving)
+        await self.life.network.settle()
+        await self.life.network.wait_for_reports()
+        await self._rest()
+
+    def acknowledged(self) -> int:
+        """Return how many commands are acknowledged, rows of batches among them."""
+        return len(self.heard.answers) + self.life.rows.total()
+
+    def told(self) -> str:
+        """Say how far the clients are."""
+        return f"acknowledged {self.acknowledged()}, of them rows {dict(self.life.rows)}; waiting {len(self.client.waiting)}"
+
+    async def _line(self) -> None:
+        while not self.drill.ended:
+            await self.life.step()
+
+    async def _days(self) -> None:
+        while True:
+            await asyncio.sleep(120)
+            await self.life.advance()
+            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                conn = await connect(self.dsn)
+                self.clock = await read_clock(conn)
+                await conn.close()
+
+    async def _rest(self) -> None:
+        until = monotonic() + QUIET_SECONDS
+        conn = await connect(self.dsn)
+        self.clock = await read_clock(conn)
+        while (left := await oracles.late(conn, self.now(), set())) and monotonic() < until:
+            await self.client.ask("POST", "/api/v1/sandbox/crypto/mine/", {"blocks": 3})
+            await asyncio.sleep(5)
+        oracles.require(not left, f"{QUIET_SECONDS:.0f} s after the last fault there are still {left}")
+        await conn.close()
+
+    async def judge(self) -> None:
+        """Send requests again, end all processes, and compare what was acknowledged with what is there."""
+        answers = list(self.heard.answers.values())
+        for client, request, first in self.drill.random.sample(answers, min(AGAIN, len(answers))):
+            again = await client._once(*request)
+            while again.status == HTTPStatus.SERVICE_UNAVAILABLE or again.status == HTTPStatus.TOO_MANY_REQUESTS:
+                await asyncio.sleep(0.2)
+                again = await client._once(*request)
+            oracles.require(same(first, again), f"{request}: first {first}, then {again}")
+        for name in [each for each in self.drill.children if each != "chain"]:
+            self.drill.send(name, signal.SIGKILL)
+        conn = await connect(self.dsn)
+        transfers = {(row[0], row[1]): row[2] for row in await conn.fetch(_ROWS)}
+        for batch, sent in self.life.batches.items():
+            for number, row in enumerate(sent, start=1):
+                if (transfer := transfers.pop((batch, number), None)) is not None:
+                    self.model.transfers[transfer] = row
+        oracles.require(not transfers, f"rows of batches that nobody sent: {list(transfers)[:3]}")
+        await oracles.check_money(conn, self.model)
+        await oracles.check_nothing_for_free(conn)
+        await oracles.check_reports(conn, self.model)
+        await self.life.network.check(conn, self.now())
+        oracles.require(not await conn.fetchval(_TWICE), "an event is there twice")
+        raised = {row[0] for row in await conn.fetch(_EVENTS, self.raised, self.kinds)}
+        seen = self.hook.seen.keys()
+        oracles.require(raised == seen, f"webhooks: not sent {len(raised - seen)}, not raised {len(seen - raised)}")
+        oracles.require(not self.hook.changed, f"events that changed: {self.hook.changed[:3]}")
+        say(f"webhooks: {len(seen)} events in {self.hook.received} deliveries")
+        await conn.close()
+        for name in (COORDINATOR, *WORKERS):
+            left = await self.drill.servers.run(name, "SELECT count(*) FROM pg_prepared_xacts")
+            oracles.require(not left, f"{left} prepared transactions of {name}")
+
+    def report(self) -> None:
+        """Say what was played and acknowledged."""
+        drill = self.drill
+        kills = sum(count for fault, count in drill.counts.items() if fault[1] == "SIGKILL")
+        say(f"faults: {drill.counts.total()}, of them kills: {kills}")
+        for fault, count in sorted(drill.counts.items()):
+            say(f"  {', '.join(fault)}: {count}")
+        say(f"moments seen: {dict(drill.moments)}; moves: {dict(drill.moves)}")
+        say(f"acknowledged: {self.acknowledged()}, of them rows of {len(self.life.batches)} batches {dict(self.life.rows)}")
+        for kind, count in self.heard.kinds.most_common():
+            say(f"  {kind}: {count}")
+        say(f"purchases: {len(self.life.network.purchases)}; refused: {dict(self.life.refused)}")
+
+
+async def play(drill: Drill, bank: Bank, plan: list[tuple[str, ...]], commands: int) -> None:
+    """Found the bank, live through the faults, and judge."""
+    await bank.found()
+    bank.serve()
+    try:
+        await bank.live(plan, commands)
+        await bank.judge()
+    finally:
+        bank.report()
+    environment = drill.commands["serve0"][1]
+    verified = subprocess.run(child_command_line("verify"), env=environment, check=False, capture_output=True)
+    say(f"verify: {'clean' if verified.returncode == 0 else verified.stdout.decode() + verified.stderr.decode()}")
+
+
+def main() -> None:
+    """Play the drill."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", type=Path)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--faults", type=int, default=8)
+    parser.add_argument("--commands", type=int, default=0)
+    told = parser.parse_args()
+    kills = cycles(told.faults, VICTIMS, ("SIGKILL",), AIMED)
+    plan = kills + cycles(told.faults // STOPS_PER_KILL, VICTIMS, ("SIGSTOP",), AIMED)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cluster-faults-", ignore_cleanup_errors=True)))
+        folder.chmod(0o755)
+        asyncio.run(run(folder, told, plan, stack))
+
+
+async def run(folder: Path, told: argparse.Namespace, plan: list[tuple[str, ...]], stack: ExitStack) -> None:
+    """Play the drill in a folder, and end what it started."""
+    drill = Drill(folder, told.programs, told.seed)
+    bank = Bank(drill, folder, told.seed)
+    try:
+        await play(drill, bank, plan, told.commands)
+    finally:
+        for name in drill.children:
+            with suppress(psutil.NoSuchProcess, WorkloadError):
+                drill.send(name, signal.SIGKILL)
+        drill.servers.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
