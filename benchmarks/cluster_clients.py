@@ -24,9 +24,11 @@ from simulation.oracles import UNITS_PER_CENT
 STEPS = {"wire_in": 6, "ach_in": 8, "pay": 30, "wire_out": 10, "ach_out": 10, "give_back": 2, "member_pay": 8}
 STEPS |= {"card_pay": 16, "usdc_in": 2, "batch": 12, "limits": 3}
 """Each step with its weight."""
-ROWS, PEERS, BATCH_SECONDS = 100, 3, 1.0
+ROWS, PEERS, WIRES, BATCH_SECONDS = 500, 3, 0.04, 1.0
 """The rows of a batch, those whom a Pocket pays in one, and how often its client looks for the result."""
 CARD_KEY = b"a key with which processors sign"
+WIRE = Place("", "", "", "")
+"""Where a wire of a batch goes."""
 Request = tuple[str, str, bytes, str]
 
 
@@ -100,7 +102,10 @@ class ClusterLife(MembersLife):
             there = self.places[(nth + self.random.randint(1, PEERS)) % len(self.places)]
             cents = self.random.randint(1, 20_000)
             row: dict[str, Any] = {"from_pocket_id": place.id, "amount_usdc": cents, "description": "Invoice"}
-            if there.customer == place.customer:
+            if self.chance(WIRES):
+                row |= {"type": "WIRE", "counterparty_id": await self._linked(place, "wire", customers.WIRE_PAYEE)}
+                there = WIRE
+            elif there.customer == place.customer:
                 row |= {"type": "INTERNAL_REALLOCATION", "to_pocket_id": there.id}
             else:
                 kind = {"type": "on_us", "account_number": there.number}

@@ -52,8 +52,8 @@ from simulation.loop import SimulationLoop
 from simulation.members import found_teams
 from simulation.processes import found
 
-LINES, PLACES = 40, 60
-THIS, OTHER, SERVE, WORK = "this worker", "other worker", "serve", "worker of Billfold"
+LINES, PLACES, JOINING = 24, 40, 4
+THIS, OTHER, SERVE, WORK = "this node", "other node", "serve", "worker"
 VICTIMS = (COORDINATOR, THIS, OTHER, SERVE, WORK)
 AIMED = tuple(each for each in Moment if each is not Moment.ONE_PHASE)
 STOPS_PER_KILL = 4
@@ -63,7 +63,8 @@ MORE_SETTINGS = """
 archive_mode = off
 citus.recover_2pc_interval = 1s
 citus.defer_shard_delete_interval = 1s
-citus.log_remote_commands = off
+citus.shard_count = 4
+citus.max_adaptive_executor_pool_size = 1
 checkpoint_timeout = 1min
 """
 _MOVE = """
@@ -124,9 +125,7 @@ class Drill:
             return
         (victim, number, _), self.armed = self.armed, None
         other = next(each for each in WORKERS if each != worker)
-        among = {THIS: [worker], OTHER: [other], COORDINATOR: [COORDINATOR]}
-        named = [each for each in self.children if each.startswith("serve" if victim == SERVE else "worker")]
-        self.hit = self.random.choice(among.get(victim, named))
+        self.hit = {THIS: worker, OTHER: other}.get(victim, victim)
         self.send(self.hit, signal.Signals[number])
         self.struck.set()
 
@@ -203,7 +202,7 @@ class Bank:
         self.dsn = ""
         self.folder = folder / "bank"
         self.folder.mkdir()
-        self.ports = free_ports(5)
+        self.ports = free_ports(3)
         self.heard, self.hook = Heard(), Hook()
         self.model = oracles.Model()
         self.clock: ClockState | None = None
@@ -228,17 +227,18 @@ class Bank:
         await runner.up(conn)
         await distribution.distribute(conn)
         await conn.close()
+        say("distributed")
         wallet = await provision_signer(self.folder)
         chain = self.folder / LOCAL_CHAINS
         chain.parent.mkdir()
-        chain.write_text(local_chain_file(self.ports[4]))
-        words = python_command("-m", "billfold.sandbox.chain", str(chain.parent), str(self.ports[4]), wallet)
+        chain.write_text(local_chain_file(self.ports[2]))
+        words = python_command("-m", "billfold.sandbox.chain", str(chain.parent), str(self.ports[2]), wallet)
         drill.commands["chain"] = words, dict(os.environ)
         drill.start("chain")
         credentials, _ = await found(self.settings(), self.dsn)
         random = Random(f"life {self.seed}")
         faults = Faults(SimulationLoop(random), random, rate=0.0)
-        self.client = Client([HttpServer(port) for port in self.ports[:2]], credentials, faults, random)
+        self.client = Client([HttpServer(self.ports[0])], credentials, faults, random)
         self.life = ClusterLife(self.client, self.model, random, lines=LINES, places_max=PLACES)
         self.life.cards, self.life.wallets = {}, {}
         self.life.network = Network(self.client, self.model, self.folder / "rails", self.now)
@@ -255,24 +255,23 @@ class Bank:
         return self.clock.at(wall_now())
 
     def serve(self) -> None:
-        """Start two servers and two workers."""
-        for nth in (0, 1):
-            environment = Wiring(dict(os.environ)).environment(
-                self.settings(),
-                self.dsn,
-                seed=self.settings().seed.decode(),
-                log_level="WARNING",
-                port=self.ports[nth],
-                http_port=self.ports[2 + nth],
-                behind_proxy="yes",
-                trusted_proxies="127.0.0.1",
-                card_processor_key=key_text(),
-                usage_limits="emails.recipient=1000000",
-                webhook_allowed_networks="127.0.0.0/8",
-            )
-            for name in ("serve", "worker"):
-                self.drill.commands[f"{name}{nth}"] = child_command_line(name), environment
-                self.drill.start(f"{name}{nth}")
+        """Start a server and a worker."""
+        environment = Wiring(dict(os.environ)).environment(
+            self.settings(),
+            self.dsn,
+            seed=self.settings().seed.decode(),
+            log_level="WARNING",
+            port=self.ports[0],
+            http_port=self.ports[1],
+            behind_proxy="yes",
+            trusted_proxies="127.0.0.1",
+            card_processor_key=key_text(),
+            usage_limits="emails.recipient=1000000",
+            webhook_allowed_networks="127.0.0.0/8",
+        )
+        for name in (SERVE, WORK):
+            self.drill.commands[name] = child_command_line(name), environment
+            self.drill.start(name)
 
     async def live(self, plan: list[tuple[str, ...]], commands: int) -> None:
         """Let clients ask until all faults are played and enough is acknowledged; then let everything come to rest."""
@@ -284,16 +283,16 @@ class Bank:
         body["retry_policy"] = {
             "retry_on_status_codes": [],
             "backoff_coefficient": 1,
-            "maximum_attempts": 100,
-            "initial_interval_seconds": 5,
-            "maximum_interval_seconds": 5,
+            "maximum_attempts": 20,
+            "initial_interval_seconds": 30,
+            "maximum_interval_seconds": 30,
         }
         answer = await self.client.ask("POST", "/api/v1/subscriptions/", body)
         assert answer.status == HTTPStatus.CREATED, answer
+        say("served")
         self.plan, self.commands = plan, commands
+        await asyncio.gather(*(self._join() for _ in range(JOINING)))
         lines = [asyncio.create_task(self._line()) for _ in range(LINES)]
-        while len(self.life.places) < PLACES // 2:
-            await asyncio.sleep(1)
         say(f"{len(self.life.places)} Pockets; faults begin")
         drill.told = self.told  # type: ignore[method-assign]
         moving = asyncio.create_task(drill.move())
@@ -316,6 +315,10 @@ class Bank:
     def told(self) -> str:
         """Say how far the clients are."""
         return f"acknowledged {self.acknowledged()}, of them rows {dict(self.life.rows)}; waiting {len(self.client.waiting)}"
+
+    async def _join(self) -> None:
+        while len(self.life.places) < PLACES:
+            await self.life._join()
 
     async def _line(self) -> None:
         while not self.drill.ended:
@@ -356,7 +359,11 @@ class Bank:
         for batch, sent in self.life.batches.items():
             for number, row in enumerate(sent, start=1):
                 if (transfer := transfers.pop((batch, number), None)) is not None:
-                    self.model.transfers[transfer] = row
+                    origin, there, cents = row
+                    if there:
+                        self.model.transfers[transfer] = row
+                    else:
+                        self.model.wires[transfer] = origin, cents
         oracles.require(not transfers, f"rows of batches that nobody sent: {list(transfers)[:3]}")
         await oracles.check_money(conn, self.model)
         await oracles.check_nothing_for_free(conn)
@@ -396,7 +403,7 @@ async def play(drill: Drill, bank: Bank, plan: list[tuple[str, ...]], commands: 
         await bank.judge()
     finally:
         bank.report()
-    environment = drill.commands["serve0"][1]
+    environment = drill.commands[SERVE][1]
     verified = subprocess.run(child_command_line("verify"), env=environment, check=False, capture_output=True)
     say(f"verify: {'clean' if verified.returncode == 0 else verified.stdout.decode() + verified.stderr.decode()}")
 

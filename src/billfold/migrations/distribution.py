@@ -6,7 +6,7 @@ directory lies by its value, the market and the partners on every node, everythi
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -145,6 +145,8 @@ _ANCHOR = "ledger_head"
 """The table that all tenant tables are co-located with."""
 
 
+_KNOWN_HERE = "coordinator_write"
+
 _BESIDE_WHAT_STAYS = ("audit_chain_head",)
 """Tables that are co-located with their own rows that stay on the coordinator."""
 
@@ -237,6 +239,17 @@ _RESTORE_POINTS = f"""
 CREATE TABLE IF NOT EXISTS restore_point (name text PRIMARY KEY, made_at timestamptz NOT NULL);
 GRANT DELETE ON restore_point TO {APP_ROLE};
 """
+# Citus commits a transaction that wrote to one worker there first, and then here, in one phase, unless it knows that it
+# wrote here too: it knows of this table. A statement about any other table of the coordinator also writes to it.
+_TWO_PHASES = f"""
+CREATE TABLE IF NOT EXISTS {_KNOWN_HERE} (written bool);
+GRANT DELETE ON {_KNOWN_HERE} TO {APP_ROLE};
+CREATE OR REPLACE FUNCTION commit_in_two_phases() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM {_KNOWN_HERE};
+  RETURN NULL;
+END $$;
+"""
 # As they are on one node, but in the language whose statements take parameters there.
 _PLANNED_WITH_VALUES = """
 CREATE OR REPLACE FUNCTION ledger_retire(r_customer uuid[], r_account int[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -295,6 +308,7 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
                 progress(f"Distributing {table} ({placement})")
             await _send(conn, table, placement)
         await _replace_functions(conn)
+        await _use_two_phases(conn, {t for t, place in places.items() if place is Placement.COORDINATOR})
         await create_shard_functions(conn, _ANCHOR)
         name = await conn.fetchval("SELECT quote_ident(current_database())")
         for setting in SETTINGS:
@@ -319,6 +333,18 @@ async def _replace_functions(conn: Connection) -> None:
     await conn.execute(_PLANNED_WITH_VALUES)
     for (function,) in await conn.fetch(_GENERIC_FUNCTIONS):
         await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = 'force_custom_plan'")
+
+
+async def _use_two_phases(conn: Connection, tables: AbstractSet[str]) -> None:
+    """Let a transaction that writes to the coordinator and a worker commit in two phases."""
+    await conn.execute(_TWO_PHASES)
+    if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)", _KNOWN_HERE):
+        await conn.execute("SELECT citus_add_local_table_to_metadata($1::regclass)", _KNOWN_HERE)
+    for table in tables - {_KNOWN_HERE}:
+        await conn.execute(
+            f'CREATE OR REPLACE TRIGGER two_phases AFTER INSERT OR UPDATE OR DELETE ON "{table}"'
+            " FOR EACH STATEMENT EXECUTE FUNCTION commit_in_two_phases()"
+        )
 
 
 async def _send(conn: Connection, table: str, placement: Placement) -> None:
