@@ -1,6 +1,6 @@
 """A distributed bank under `kill -9` and SIGSTOP between the phases of its commits: is everything there, once?
 
-`python -m benchmarks.cluster_faults BIN [--seed 1] [--faults 8] [--commands 0]`: BIN is the folder of the programs of a
+`python -m benchmarks.cluster_faults BIN [--seed 1] [--faults 8] [--commands 0] [--minutes 60]`: BIN is the folder of the programs of a
 PostgreSQL that has Citus. Each combination of victim, signal and moment of a commit is played `--faults` times (stops:
 a quarter), and clients go on until `--commands` are acknowledged, while shards are moved. Two servers and two workers of
 Billfold, a coordinator and two workers of Citus. The oracles are those of the simulation.
@@ -26,9 +26,11 @@ from typing import Any
 
 import asyncpg
 import psutil
+import uvloop
 
 from benchmarks.cluster_clients import ClusterLife, Heard, Hook, HttpServer, Network, cycles, key_text, same
-from benchmarks.cluster_proxy import Moment, Proxy
+from benchmarks import cluster_proxy
+from benchmarks.cluster_proxy import Moment
 from benchmarks.cluster_servers import COORDINATOR, WORKERS, ClusterServers
 from benchmarks.failover import say
 from benchmarks.server import free_ports
@@ -52,13 +54,12 @@ from simulation.loop import SimulationLoop
 from simulation.members import found_teams
 from simulation.processes import found
 
-LINES, PLACES, JOINING = 24, 40, 4
+LINES, PLACES, JOINING = 64, 40, 16
 THIS, OTHER, SERVE, WORK = "this node", "other node", "serve", "worker"
-VICTIMS = (COORDINATOR, THIS, OTHER, SERVE, WORK)
-AIMED = tuple(each for each in Moment if each is not Moment.ONE_PHASE)
-STOPS_PER_KILL = 4
-AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS = (0.1, 1.0), (0.5, 4.0), 20.0, 0.5
-QUIET_SECONDS, AGAIN = 900.0, 2000
+NODES, PROCESSES = (COORDINATOR, THIS, OTHER), (SERVE, WORK)
+STOPS_PER_KILL, NODES_PER_PROCESS = 4, 4
+AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 20.0, 0.5, 15.0
+QUIET_SECONDS, AGAIN, TRIES = 900.0, 1000, 20
 MORE_SETTINGS = """
 archive_mode = off
 citus.recover_2pc_interval = 1s
@@ -91,13 +92,17 @@ class FaultyCluster(ClusterServers):
     async def add(self, name: str) -> None:
         """Join a worker by its proxy."""
         (port,) = free_ports(1)
-        await Proxy(self.ports[name], lambda moment: self._drill.seen(name, moment)).listen(port)
+        await cluster_proxy.listen(port, self.ports[name], lambda moment: self._drill.seen(name, moment))
         await self.run(COORDINATOR, f"SELECT citus_add_node('127.0.0.1', {port})")
 
     async def again(self, name: str) -> None:
-        """Start a server that was killed."""
+        """Start a server that was killed, when the last of its processes has ended."""
         async with self._starting:
-            await asyncio.to_thread(self.run_server, name)
+            for _ in range(TRIES):
+                with suppress(WorkloadError):
+                    return await asyncio.to_thread(self.run_server, name)
+                await asyncio.sleep(1)
+            return self.run_server(name)
 
 
 class Drill:
@@ -113,6 +118,8 @@ class Drill:
         self.struck = asyncio.Event()
         self.hit = ""
         self.ended = False
+        self.down: set[str] = set()
+        self.recovering: set[asyncio.Task[None]] = set()
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self.commands: dict[str, tuple[Sequence[str], dict[str, str]]] = {}
         self.logs = folder / "logs"
@@ -123,9 +130,12 @@ class Drill:
         self.moments[moment] += 1
         if self.armed is None or self.armed[2] != moment:
             return
-        (victim, number, _), self.armed = self.armed, None
+        victim, number, _ = self.armed
         other = next(each for each in WORKERS if each != worker)
         self.hit = {THIS: worker, OTHER: other}.get(victim, victim)
+        if self.hit in self.down:
+            return
+        self.armed = None
         self.send(self.hit, signal.Signals[number])
         self.struck.set()
 
@@ -144,11 +154,11 @@ class Drill:
         with (self.logs / f"{name}.log").open("ab") as log:
             self.children[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
-    async def faults(self, plan: list[tuple[str, ...]]) -> None:
+    async def faults(self, plan: list[tuple[str, ...]], until: float) -> None:
         """Play faults one after the other, each at its moment."""
         self.random.shuffle(plan)
         began = monotonic()
-        while plan:
+        while plan and monotonic() < until:
             fault = plan.pop()
             self.struck.clear()
             self.armed = fault
@@ -158,7 +168,11 @@ class Drill:
                 self.armed = None
                 plan.insert(0, fault)
                 continue
-            await self.recover(fault[1])
+            recovering = asyncio.create_task(self.recover(self.hit, fault[1]))
+            self.recovering.add(recovering)
+            recovering.add_done_callback(self.recovering.discard)
+            if self.hit not in self.children:
+                await recovering
             self.counts[fault] += 1
             if self.counts.total() % 20 == 0:
                 say(f"{monotonic() - began:.0f} s: {self.counts.total()} faults, moves {dict(self.moves)}, {self.told()}")
@@ -168,18 +182,21 @@ class Drill:
         """Say how far the clients are."""
         return ""
 
-    async def recover(self, number: str) -> None:
-        """Start the victim again, or let it continue."""
+    async def recover(self, name: str, number: str) -> None:
+        """Start a victim again, or let it continue."""
+        self.down.add(name)
         if number == "SIGSTOP":
             await asyncio.sleep(self.random.uniform(*STOPPED_SECONDS))
-            self.send(self.hit, signal.SIGCONT)
-            return
-        await asyncio.sleep(self.random.uniform(*AWAY_SECONDS))
-        if self.hit in self.children:
-            await asyncio.to_thread(self.children[self.hit].wait)
-            self.start(self.hit)
+            self.send(name, signal.SIGCONT)
         else:
-            await self.servers.again(self.hit)
+            await asyncio.sleep(self.random.uniform(*AWAY_SECONDS))
+            if name in self.children:
+                await asyncio.to_thread(self.children[name].wait)
+                self.start(name)
+                await asyncio.sleep(STARTING_SECONDS)
+            else:
+                await self.servers.again(name)
+        self.down.discard(name)
 
     async def move(self) -> None:
         """Move groups of shards, one after the other."""
@@ -273,7 +290,7 @@ class Bank:
             self.drill.commands[name] = child_command_line(name), environment
             self.drill.start(name)
 
-    async def live(self, plan: list[tuple[str, ...]], commands: int) -> None:
+    async def live(self, plan: list[tuple[str, ...]], commands: int, minutes: float) -> None:
         """Let clients ask until all faults are played and enough is acknowledged; then let everything come to rest."""
         drill = self.drill
         (port,) = free_ports(1)
@@ -290,16 +307,16 @@ class Bank:
         answer = await self.client.ask("POST", "/api/v1/subscriptions/", body)
         assert answer.status == HTTPStatus.CREATED, answer
         say("served")
-        self.plan, self.commands = plan, commands
+        until = monotonic() + minutes * 60
         await asyncio.gather(*(self._join() for _ in range(JOINING)))
         lines = [asyncio.create_task(self._line()) for _ in range(LINES)]
         say(f"{len(self.life.places)} Pockets; faults begin")
         drill.told = self.told  # type: ignore[method-assign]
         moving = asyncio.create_task(drill.move())
-        playing = asyncio.create_task(drill.faults(plan))
+        playing = asyncio.create_task(drill.faults(plan, until))
         days = asyncio.create_task(self._days())
         await playing
-        while self.acknowledged() < commands:
+        while self.acknowledged() < commands and monotonic() < until:
             await asyncio.sleep(1)
         drill.ended = True
         days.cancel()
@@ -394,12 +411,12 @@ class Bank:
         say(f"purchases: {len(self.life.network.purchases)}; refused: {dict(self.life.refused)}")
 
 
-async def play(drill: Drill, bank: Bank, plan: list[tuple[str, ...]], commands: int) -> None:
+async def play(drill: Drill, bank: Bank, plan: list[tuple[str, ...]], told: argparse.Namespace) -> None:
     """Found the bank, live through the faults, and judge."""
     await bank.found()
     bank.serve()
     try:
-        await bank.live(plan, commands)
+        await bank.live(plan, told.commands, told.minutes)
         await bank.judge()
     finally:
         bank.report()
@@ -415,21 +432,24 @@ def main() -> None:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--faults", type=int, default=8)
     parser.add_argument("--commands", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=60)
     told = parser.parse_args()
-    kills = cycles(told.faults, VICTIMS, ("SIGKILL",), AIMED)
-    plan = kills + cycles(told.faults // STOPS_PER_KILL, VICTIMS, ("SIGSTOP",), AIMED)
+    plan = []
+    for victims, count in (NODES, told.faults), (PROCESSES, -(-told.faults // NODES_PER_PROCESS)):
+        plan += cycles(count, victims, ("SIGKILL",), tuple(Moment))
+        plan += cycles(-(-count // STOPS_PER_KILL), victims, ("SIGSTOP",), tuple(Moment))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cluster-faults-", ignore_cleanup_errors=True)))
         folder.chmod(0o755)
-        asyncio.run(run(folder, told, plan, stack))
+        uvloop.run(run(folder, told, plan))
 
 
-async def run(folder: Path, told: argparse.Namespace, plan: list[tuple[str, ...]], stack: ExitStack) -> None:
+async def run(folder: Path, told: argparse.Namespace, plan: list[tuple[str, ...]]) -> None:
     """Play the drill in a folder, and end what it started."""
     drill = Drill(folder, told.programs, told.seed)
     bank = Bank(drill, folder, told.seed)
     try:
-        await play(drill, bank, plan, told.commands)
+        await play(drill, bank, plan, told)
     finally:
         for name in drill.children:
             with suppress(psutil.NoSuchProcess, WorkloadError):

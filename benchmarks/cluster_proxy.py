@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import cast
 
-_BYTES = 65_536
+from typing_extensions import override
 
 
 class Moment(StrEnum):
@@ -16,49 +17,72 @@ class Moment(StrEnum):
     PREPARED = "prepared, not told"
     DECIDED = "before COMMIT PREPARED"
     COMMITTED = "committed, not told"
-    ONE_PHASE = "committed in one phase, not told"
 
 
 _ASKED = {b"PREPARE TRANSACTION": Moment.BEFORE_PREPARE, b"COMMIT PREPARED": Moment.DECIDED}
-_TOLD = {
-    b"PREPARE TRANSACTION\0": Moment.PREPARED,
-    b"COMMIT PREPARED\0": Moment.COMMITTED,
-    b"COMMIT\0": Moment.ONE_PHASE,
-}
+_TOLD = {b"PREPARE TRANSACTION\0": Moment.PREPARED, b"COMMIT PREPARED\0": Moment.COMMITTED}
+Seen = Callable[[Moment], None]
 
 
-class Proxy:
-    """Passes on what comes to its port; `seen` is called before a message of a moment goes on."""
+class _Side(asyncio.Protocol):
+    """One end of a connection, which passes on to the other."""
 
-    def __init__(self, to: int, seen: Callable[[Moment], None]) -> None:
-        self._to, self._seen = to, seen
-        self._tasks: set[asyncio.Task[None]] = set()
+    other: _Side
+    transport: asyncio.Transport
 
-    async def listen(self, port: int) -> None:
-        """Listen at a port."""
-        await asyncio.start_server(self._serve, "127.0.0.1", port)
+    def __init__(self, moments: Mapping[bytes, Moment], seen: Seen) -> None:
+        self._moments, self._seen = moments, seen
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        for words, moment in self._moments.items():
+            if words in data:
+                self._seen(moment)
+        self.other.transport.write(data)
+
+    @override
+    def pause_writing(self) -> None:
+        self.other.transport.pause_reading()
+
+    @override
+    def resume_writing(self) -> None:
+        self.other.transport.resume_reading()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        if hasattr(self, "other"):
+            self.other.transport.close()
+
+
+class _Front(_Side):
+    """The end of who connects."""
+
+    def __init__(self, to: int, seen: Seen) -> None:
+        super().__init__(_ASKED, seen)
+        self._to = to
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.pause_reading()
+        self._connecting = asyncio.create_task(self._connect())
+
+    async def _connect(self) -> None:
+        back = _Side(_TOLD, self._seen)
+        back.other = self
         try:
-            there, to = await asyncio.open_connection("127.0.0.1", self._to)
+            await asyncio.get_running_loop().create_connection(lambda: back, "127.0.0.1", self._to)
         except OSError:
-            writer.close()
+            self.transport.close()
             return
-        for source, sink, moments in ((reader, to, _ASKED), (there, writer, _TOLD)):
-            task = asyncio.create_task(self._pass(source, sink, moments))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self.other = back
+        self.transport.resume_reading()
 
-    async def _pass(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, moments: dict[bytes, Moment]
-    ) -> None:
-        try:
-            while data := await source.read(_BYTES):
-                for words, moment in moments.items():
-                    if words in data:
-                        self._seen(moment)
-                sink.write(data)
-                await sink.drain()
-        except OSError:
-            pass
-        sink.close()
+
+async def listen(port: int, to: int, seen: Seen) -> None:
+    """Pass on what comes to a port; `seen` is called before a message of a moment goes on."""
+    await asyncio.get_running_loop().create_server(lambda: _Front(to, seen), "127.0.0.1", port)
