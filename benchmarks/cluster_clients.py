@@ -17,7 +17,7 @@ from billfold.platform.clock import wall_now
 from billfold.sandbox.chain.faucet import CHAIN_NAME
 from simulation import customers
 from simulation.counterparties.cards import CardNetwork
-from simulation.customers import PAUSE_SECONDS, Answer, Client, Place
+from simulation.customers import Answer, Client, Place
 from simulation.members import MembersLife
 from simulation.oracles import UNITS_PER_CENT
 
@@ -27,8 +27,6 @@ STEPS |= {"card_pay": 16, "usdc_in": 2, "batch": 12, "limits": 3}
 ROWS, PEERS, WIRES, BATCH_SECONDS = 500, 3, 0.04, 1.0
 """The rows of a batch, those whom a Pocket pays in one, and how often its client looks for the result."""
 CARD_KEY = b"a key with which processors sign"
-WIRE = Place("", "", "", "")
-"""Where a wire of a batch goes."""
 Request = tuple[str, str, bytes, str]
 
 
@@ -95,35 +93,35 @@ class ClusterLife(MembersLife):
 
     async def _batch(self, _: Place) -> None:
         """Have many Pockets pay their peers in one request, and wait for its result."""
-        rows, sent = [], []
-        for _ in range(ROWS):
-            nth = self.random.randrange(len(self.places))
-            place = self.places[nth]
-            there = self.places[(nth + self.random.randint(1, PEERS)) % len(self.places)]
-            cents = self.random.randint(1, 20_000)
-            row: dict[str, Any] = {"from_pocket_id": place.id, "amount_usdc": cents, "description": "Invoice"}
-            if self.chance(WIRES):
-                row |= {"type": "WIRE", "counterparty_id": await self._linked(place, "wire", customers.WIRE_PAYEE)}
-                there = WIRE
-            elif there.customer == place.customer:
-                row |= {"type": "INTERNAL_REALLOCATION", "to_pocket_id": there.id}
-            else:
-                kind = {"type": "on_us", "account_number": there.number}
-                linked = await self._linked(place, f"peer {there.id}", kind)
-                row |= {"type": "PEER_TO_PEER", "counterparty_id": linked}
-            if place.id != there.id and row.get("counterparty_id", "") is not None:
-                rows.append(row)
-                sent.append((place.id, there.id, cents))
+        made = [await self._row() for _ in range(ROWS)]
+        rows, sent = [row for row, _ in made if row], [payment for row, payment in made if row]
         if not rows:
-            return await asyncio.sleep(PAUSE_SECONDS)
-        made = await self._ask("POST", "/api/v1/batches/", {"kind": "TRANSFERS", "mode": "INDEPENDENT", "rows": rows})
-        if made is None:
             return
-        self.batches[made["id"]] = sent
-        while (shown := await self._ask("GET", f"/api/v1/batches/{made['id']}/")) and shown["status"] == "APPROVED":
+        body = {"kind": "TRANSFERS", "mode": "INDEPENDENT", "rows": rows}
+        if (batch := await self._ask("POST", "/api/v1/batches/", body)) is None:
+            return
+        self.batches[batch["id"]] = sent
+        while (shown := await self._ask("GET", f"/api/v1/batches/{batch['id']}/")) and shown["status"] == "APPROVED":
             await asyncio.sleep(BATCH_SECONDS)
         if shown is not None:
             self.rows += Counter(completed=shown["rows"]["completed"], failed=shown["rows"]["failed"])
+
+    async def _row(self) -> tuple[dict[str, Any] | None, tuple[str, str, int]]:
+        """Return a row that pays a peer or, seldom, a wire; None if its payee is refused."""
+        nth, cents = self.random.randrange(len(self.places)), self.random.randint(1, 20_000)
+        place = self.places[nth]
+        there = self.places[(nth + self.random.randint(1, PEERS)) % len(self.places)]
+        row: dict[str, Any] = {"from_pocket_id": place.id, "amount_usdc": cents, "description": "Invoice"}
+        payment = place.id, there.id, cents
+        if self.chance(WIRES):
+            linked = await self._linked(place, "wire", customers.WIRE_PAYEE)
+            return linked and row | {"type": "WIRE", "counterparty_id": linked}, (place.id, "", cents)
+        if place.id == there.id:
+            return None, payment
+        if there.customer == place.customer:
+            return row | {"type": "INTERNAL_REALLOCATION", "to_pocket_id": there.id}, payment
+        linked = await self._linked(place, f"peer {there.id}", {"type": "on_us", "account_number": there.number})
+        return linked and row | {"type": "PEER_TO_PEER", "counterparty_id": linked}, payment
 
     async def _limits(self, place: Place) -> None:
         """Change the limit of a card, which its network does not know yet."""

@@ -28,8 +28,8 @@ import asyncpg
 import psutil
 import uvloop
 
-from benchmarks.cluster_clients import ClusterLife, Heard, Hook, HttpServer, Network, cycles, key_text, same
 from benchmarks import cluster_proxy
+from benchmarks.cluster_clients import ClusterLife, Heard, Hook, HttpServer, Network, cycles, key_text, same
 from benchmarks.cluster_proxy import Moment
 from benchmarks.cluster_servers import COORDINATOR, WORKERS, ClusterServers
 from benchmarks.failover import say
@@ -62,6 +62,7 @@ AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.
 QUIET_SECONDS, AGAIN, TRIES = 900.0, 1000, 20
 MORE_SETTINGS = """
 archive_mode = off
+fsync = off
 citus.recover_2pc_interval = 1s
 citus.defer_shard_delete_interval = 1s
 citus.shard_count = 4

@@ -68,8 +68,15 @@ class _Front(_Side):
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.transport.pause_reading()
+        self._early = b""
         self._connecting = asyncio.create_task(self._connect())
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if hasattr(self, "other"):
+            super().data_received(data)
+        else:
+            self._early += data
 
     async def _connect(self) -> None:
         back = _Side(_TOLD, self._seen)
@@ -80,7 +87,7 @@ class _Front(_Side):
             self.transport.close()
             return
         self.other = back
-        self.transport.resume_reading()
+        back.transport.write(self._early)
 
 
 async def listen(port: int, to: int, seen: Seen) -> None:

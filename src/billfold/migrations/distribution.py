@@ -6,7 +6,8 @@ directory lies by its value, the market and the partners on every node, everythi
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from typing import NamedTuple
 
