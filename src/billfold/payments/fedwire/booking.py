@@ -44,8 +44,9 @@ log = structlog.get_logger(__name__)
 FEDWIRE_CALLER = "wire-room"
 """The caller of commands caused by inbound messages."""
 _IS_ANOTHER_RETURN = """
-SELECT EXISTS (SELECT 1 FROM directory d JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
-                WHERE d.kind = 'wire' AND d.value = $1::uuid::text AND w.imad <> $2)
+WITH d AS MATERIALIZED (SELECT customer_id, object_id FROM directory WHERE kind = 'wire' AND value = $1::uuid::text)
+SELECT EXISTS (SELECT 1 FROM d JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
+                WHERE w.imad <> $2)
     OR EXISTS (SELECT 1 FROM suspense_item WHERE item_id = $1 AND details->'message'->>'message_id' <> $2)
 """
 RETURN_REJECTED = "RETURN_REJECTED"

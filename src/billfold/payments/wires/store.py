@@ -291,9 +291,8 @@ SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_WIRE} FROM wire w
  ORDER BY w.customer_id, w.pocket_id
 """
 _FIND = f"""
-SELECT {_WIRE} FROM directory d
-  JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
- WHERE d.kind = 'wire' AND d.value = $1
+WITH d AS MATERIALIZED (SELECT customer_id, object_id FROM directory WHERE kind = 'wire' AND value = $1)
+SELECT {_WIRE} FROM d JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
 """
 _GET_OUTSTANDING = f"""{_WITH_OUTSTANDING.format(condition="w.customer_id = $1 AND w.wire_id = $2")}
 SELECT {_OUTSTANDING} FROM w"""

@@ -23,9 +23,8 @@ SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_COLUMNS} FROM crypto_withdrawa
  ORDER BY w.customer_id, w.pocket_id
 """
 _GET = f"""
-SELECT {_COLUMNS} FROM directory d
-  JOIN crypto_withdrawal w ON w.customer_id = d.customer_id AND w.withdrawal_id = d.object_id
- WHERE d.kind = 'crypto_withdrawal' AND d.value = $1
+WITH d AS MATERIALIZED (SELECT customer_id, object_id FROM directory WHERE kind = 'crypto_withdrawal' AND value = $1)
+SELECT {_COLUMNS} FROM d JOIN crypto_withdrawal w ON w.customer_id = d.customer_id AND w.withdrawal_id = d.object_id
 """
 _WAITING = f"""
 WITH w AS MATERIALIZED (
