@@ -46,6 +46,7 @@ CUSTOMERS = """
 SELECT DISTINCT ON (get_shard_id_for_distribution_column('ledger_head', id)) id
   FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 64)) ids LIMIT 2
 """
+REPARTITIONED = "re-partition"
 needs_cluster = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="no Citus cluster is named")
 
 
@@ -107,7 +108,9 @@ async def test_a_cluster_plans_every_statement(conn):
         for values in ([value_of(each, customers, list_text) for each in parameters] for list_text in texts):
             try:
                 async with conn.transaction():
-                    await conn.fetch(f"EXPLAIN {text}", *values)
+                    plan = await conn.fetch(f"EXPLAIN {text}", *values)
+                if any(REPARTITIONED in line for (line,) in plan):
+                    refused.append(f"{where}: rows are sent from node to node, a second and more")
             except asyncpg.FeatureNotSupportedError as error:
                 if where.partition(":")[0] not in REFUSED:
                     refused.append(f"{where}: {error}")
@@ -130,3 +133,20 @@ def value_of(parameter, customers, list_text):
         return customers if is_array else customers[0]
     value = VALUES.get(name)
     return [value, value] if is_array else value
+
+
+@needs_cluster
+async def test_a_write_to_the_coordinator_and_one_worker_is_committed_in_two_phases(conn):
+    said = []
+    conn.add_log_listener(lambda _, message: said.append(message.message))
+    await conn.execute("SET citus.log_remote_commands = on")
+    statements = [
+        "DELETE FROM directory WHERE kind = 'x' AND value = 'x'",
+        "DELETE FROM session WHERE false",
+    ]
+    for order in (statements, statements[::-1]):
+        async with conn.transaction():
+            for each in order:
+                await conn.execute(each)
+        assert any("COMMIT PREPARED" in each for each in said), order
+        said.clear()
