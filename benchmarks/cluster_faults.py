@@ -58,8 +58,8 @@ LINES, PLACES, JOINING = 64, 40, 16
 THIS, OTHER, SERVE, WORK = "this node", "other node", "serve", "worker"
 NODES, PROCESSES = (COORDINATOR, THIS, OTHER), (SERVE, WORK)
 STOPS_PER_KILL, NODES_PER_PROCESS = 4, 4
-AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 20.0, 0.5, 15.0
-QUIET_SECONDS, AGAIN, TRIES = 900.0, 1000, 20
+AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 5.0, 6.0, 10.0
+QUIET_SECONDS, AGAIN, TRIES, PROGRESS = 420.0, 500, 20, 10
 MORE_SETTINGS = """
 archive_mode = off
 fsync = off
@@ -116,7 +116,7 @@ class Drill:
         self.moments: Counter[str] = Counter()
         self.moves: Counter[str] = Counter()
         self.armed: tuple[str, ...] | None = None
-        self.struck = asyncio.Event()
+        self.struck, self.end = asyncio.Event(), asyncio.Event()
         self.hit = ""
         self.ended = False
         self.down: set[str] = set()
@@ -159,7 +159,7 @@ class Drill:
         """Play faults one after the other, each at its moment."""
         self.random.shuffle(plan)
         began = monotonic()
-        while plan and monotonic() < until:
+        while plan and monotonic() < until and not self.end.is_set():
             fault = plan.pop()
             self.struck.clear()
             self.armed = fault
@@ -177,7 +177,17 @@ class Drill:
             self.counts[fault] += 1
             if self.counts.total() % 5 == 0:
                 say(f"{monotonic() - began:.0f} s: {self.counts.total()} faults, moves {dict(self.moves)}, {self.told()}")
-            await asyncio.sleep(CALM_SECONDS)
+            await self.calm()
+
+    async def calm(self) -> None:
+        """Wait until clients have been answered again."""
+        enough, until = self.progress() + PROGRESS, monotonic() + CALM_SECONDS
+        while self.progress() < enough and monotonic() < until:
+            await asyncio.sleep(0.1)
+
+    def progress(self) -> int:
+        """Return how much is acknowledged."""
+        return 0
 
     def told(self) -> str:
         """Say how far the clients are."""
@@ -312,12 +322,13 @@ class Bank:
         await asyncio.gather(*(self._join() for _ in range(JOINING)))
         lines = [asyncio.create_task(self._line()) for _ in range(LINES)]
         say(f"{len(self.life.places)} Pockets; faults begin")
-        drill.told = self.told  # type: ignore[method-assign]
+        drill.told, drill.progress = self.told, self.acknowledged  # type: ignore[method-assign]
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, drill.end.set)
         moving = asyncio.create_task(drill.move())
         playing = asyncio.create_task(drill.faults(plan, until))
         days = asyncio.create_task(self._days())
         await playing
-        while self.acknowledged() < commands and monotonic() < until:
+        while self.acknowledged() < commands and monotonic() < until and not drill.end.is_set():
             await asyncio.sleep(1)
         drill.ended = True
         days.cancel()

@@ -42,7 +42,8 @@ class _Side(asyncio.Protocol):
         for words, moment in self._moments.items():
             if words in data:
                 self._seen(moment)
-        self.other.transport.write(data)
+        if not self.other.transport.is_closing():
+            self.other.transport.write(data)
 
     @override
     def pause_writing(self) -> None:

@@ -41,6 +41,8 @@ _SHORTAGES = (
     ConnectionError,
     TimeoutError,
 )
+_NODE_LOST = "failure on connection marked as essential"
+"""What a coordinator of a cluster says of a node that was lost in a transaction, as an internal error."""
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
@@ -123,6 +125,8 @@ def is_shortage(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_shortage, error.exceptions))
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return True
+    if isinstance(error, asyncpg.InternalServerError) and str(error).startswith(_NODE_LOST):
         return True
     # The driver's errors that are also ValueErrors concern its arguments.
     return isinstance(error, _SHORTAGES) and not isinstance(error, ValueError)
