@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
-import itertools
 import json
 from collections import Counter
 from typing import Any
@@ -177,8 +176,3 @@ def same(first: Answer, again: Answer) -> bool:
 def key_text() -> str:
     """Return the key of the network, as a setting."""
     return base64.b64encode(CARD_KEY).decode()
-
-
-def cycles(count: int, *names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return every combination of names so often."""
-    return [each for _ in range(count) for each in itertools.product(*names)]

@@ -339,7 +339,9 @@ async def _replace_functions(conn: Connection) -> None:
 async def _use_two_phases(conn: Connection, tables: AbstractSet[str]) -> None:
     """Let a transaction that writes to the coordinator and a worker commit in two phases."""
     await conn.execute(_TWO_PHASES)
-    if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)", _KNOWN_HERE):
+    if not await conn.fetchval(
+        "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)", _KNOWN_HERE
+    ):
         await conn.execute("SELECT citus_add_local_table_to_metadata($1::regclass)", _KNOWN_HERE)
     for table in tables - {_KNOWN_HERE}:
         await conn.execute(
