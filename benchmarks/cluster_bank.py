@@ -151,6 +151,7 @@ class Bank:
         say("served")
         until = monotonic() + minutes * 60
         await asyncio.gather(*(self._join() for _ in range(JOINING)))
+        await self.life.link()
         lines = [asyncio.create_task(self._line()) for _ in range(LINES)]
         say(f"{len(self.life.places)} Pockets; faults begin")
         drill.told, drill.progress = self.told, self.acknowledged  # type: ignore[method-assign]

@@ -23,8 +23,8 @@ from simulation.oracles import UNITS_PER_CENT
 STEPS = {"wire_in": 6, "ach_in": 8, "pay": 30, "wire_out": 10, "ach_out": 10, "give_back": 2, "member_pay": 8}
 STEPS |= {"card_pay": 16, "usdc_in": 2, "batch": 12, "limits": 3}
 """Each step with its weight."""
-ROWS, PEERS, WIRES, BATCH_SECONDS = 500, 3, 0.04, 1.0
-"""The rows of a batch, those whom a Pocket pays in one, and how often its client looks for the result."""
+ROWS, WIRES, BATCH_SECONDS = 1000, 0.03, 1.0
+"""The rows of a batch, the share of wires among them, and how often its client looks for the result."""
 CARD_KEY = b"a key with which processors sign"
 Request = tuple[str, str, bytes, str]
 
@@ -90,6 +90,16 @@ class ClusterLife(MembersLife):
         self.rows: Counter[str] = Counter()
         self.portals: dict[str, str] = {}
 
+    async def link(self) -> None:
+        """Link whom Pockets pay in batches."""
+        pairs = zip(self.places, [*self.places[1:], self.places[0]], strict=True)
+        await asyncio.gather(*(self._link(*pair) for pair in pairs))
+
+    async def _link(self, place: Place, there: Place) -> None:
+        await self._linked(place, "wire", customers.WIRE_PAYEE)
+        if place.customer != there.customer:
+            await self._linked(place, f"peer {there.id}", {"type": "on_us", "account_number": there.number})
+
     async def _batch(self, _: Place) -> None:
         """Have many Pockets pay their peers in one request, and wait for its result."""
         made = [await self._row() for _ in range(ROWS)]
@@ -109,7 +119,7 @@ class ClusterLife(MembersLife):
         """Return a row that pays a peer or, seldom, a wire; None if its payee is refused."""
         nth, cents = self.random.randrange(len(self.places)), self.random.randint(1, 20_000)
         place = self.places[nth]
-        there = self.places[(nth + self.random.randint(1, PEERS)) % len(self.places)]
+        there = self.places[(nth + 1) % len(self.places)]
         row: dict[str, Any] = {"from_pocket_id": place.id, "amount_usdc": cents, "description": "Invoice"}
         payment = place.id, there.id, cents
         if self.chance(WIRES):
