@@ -3,7 +3,8 @@
 `python -m benchmarks.cluster_faults BIN [--seed 1] [--faults 24] [--commands 100000] [--minutes 60]`: BIN is the folder
 of the programs of a PostgreSQL that has Citus. Each combination of victim, signal and moment of a commit is played
 `--faults` times (stops and processes of Billfold: a quarter), and clients go on until `--commands` are acknowledged,
-but not longer than `--minutes`, while shards are moved. The oracles are those of the simulation. SIGTERM ends the faults.
+but not longer than `--minutes`, while shards are moved. SIGTERM ends the faults.
+The oracles are those of the simulation.
 """
 
 from __future__ import annotations

@@ -41,8 +41,11 @@ _SHORTAGES = (
     ConnectionError,
     TimeoutError,
 )
-_NODE_LOST = "failure on connection marked as essential"
-"""What a coordinator of a cluster says of a node that was lost in a transaction, as an internal error."""
+_NODE_LOST = re.compile(
+    "failure on connection marked as essential|(server closed the|terminating) connection|connection not open|"
+    "could not (receive|send) data (from|to) server|no connection to the server"
+)
+"""The beginnings of what a coordinator of a cluster says, as an internal error, of a node that it has lost."""
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
@@ -126,7 +129,7 @@ def is_shortage(error: BaseException) -> bool:
         return all(map(is_shortage, error.exceptions))
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return True
-    if isinstance(error, asyncpg.InternalServerError) and str(error).startswith(_NODE_LOST):
+    if isinstance(error, asyncpg.InternalServerError) and _NODE_LOST.match(str(error)):
         return True
     # The driver's errors that are also ValueErrors concern its arguments.
     return isinstance(error, _SHORTAGES) and not isinstance(error, ValueError)
