@@ -41,7 +41,7 @@ from simulation.processes import found
 if TYPE_CHECKING:
     from benchmarks.cluster_faults import Drill
 
-LINES, PLACES, JOINING = 64, 40, 16
+LINES, PLACES, JOINING = 28, 40, 16
 SERVE, WORK = "serve", "worker"
 QUIET_SECONDS, AGAIN, DAY_SECONDS = 420.0, 500, 120
 NOT_SENT = ("transfers.on-us", "pocket", "portal")

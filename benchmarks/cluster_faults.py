@@ -41,8 +41,8 @@ THIS, OTHER = "this node", "other node"
 NODES, PROCESSES = (COORDINATOR, THIS, OTHER), (SERVE, WORK)
 SELDOM = 4
 """Stops, and faults of processes of Billfold, are so much rarer than kills of nodes."""
-AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 5.0, 6.0, 10.0
-TRIES, PROGRESS, SAY_EACH = 20, 10, 10
+AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 4.0, 1.5, 10.0
+TRIES, PROGRESS, SAY_EACH = 20, 5, 10
 MORE_SETTINGS = """
 archive_mode = off
 fsync = off
