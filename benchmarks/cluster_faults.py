@@ -202,7 +202,7 @@ class Drill:
             await asyncio.sleep(1)
             mode = self.random.choice(("force_logical", "block_writes"))
             try:
-                # A move copies no transaction that a failure has left prepared, and what that wrote is lost.
+                # With `block_writes` Citus copies a shard without what a failure has left prepared, which is lost then.
                 await self.servers.run(COORDINATOR, "SELECT recover_prepared_transactions()")
                 await self.servers.run(COORDINATOR, _MOVE, mode, str(self.random.random()))
                 self.moves[f"{mode} done"] += 1
