@@ -53,7 +53,7 @@ class HttpServer:
 
 
 class Heard:
-    """What was asked and finally answered, by key."""
+    """Requests with their final answers, by key."""
 
     def __init__(self) -> None:
         self.answers: dict[str, tuple[Client, Request, Answer]] = {}

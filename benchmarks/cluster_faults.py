@@ -61,7 +61,7 @@ SELECT citus_move_shard_placement(s.shardid, n.nodename, n.nodeport, m.nodename,
 
 
 class Fault(NamedTuple):
-    """What happens to whom when."""
+    """A signal to a process at a moment of a commit."""
 
     victim: str
     number: signal.Signals

@@ -92,5 +92,5 @@ class _Front(_Side):
 
 
 async def listen(port: int, to: int, seen: Seen) -> None:
-    """Pass on what comes to a port; `seen` is called before a message of a moment goes on."""
+    """Pass on what comes to a port; `seen` is called before a message of a moment is passed on."""
     await asyncio.get_running_loop().create_server(lambda: _Front(to, seen), "127.0.0.1", port)
