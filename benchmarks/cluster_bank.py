@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 LINES, PLACES, JOINING = 28, 40, 16
 SERVE, WORK = "serve", "worker"
+SEED = "the seed of a bank under faults"
 QUIET_SECONDS, AGAIN, DAY_SECONDS = 420.0, 500, 120
 NOT_SENT = ("transfers.on-us", "pocket", "portal")
 """The kinds of events that are not sent: there are too many."""
@@ -67,7 +68,7 @@ class Bank:
         self.heard, self.hook = Heard(), Hook()
         self.model = oracles.Model()
         self.clock: ClockState | None = None
-        Client.heard = self.heard  # type: ignore[assignment]
+        Client.heard = self.heard
 
     def settings(self) -> Settings:
         """Return the settings of every process."""
@@ -75,7 +76,7 @@ class Bank:
             Settings(),
             state_dir=self.folder,
             database_url=self.dsn,
-            seed=b"the seed of a bank under faults",
+            seed=SEED.encode(),
             behind_proxy=True,
         )
 
@@ -103,10 +104,10 @@ class Bank:
         self.life = ClusterLife(self.client, self.model, random, lines=LINES, places_max=PLACES)
         self.life.cards, self.life.wallets = {}, {}
         self.life.network = Network(self.client, self.model, self.folder / "rails", self.now)
-        async with open_bank(self.settings(), self.dsn) as bank, bank.pool.acquire() as conn:
-            self.clock = await read_clock(conn)
-            teams = await found_teams(bank, await conn.fetchval("SELECT partner_id FROM partner"))
-            await self.life.sign_in(conn, teams, self.settings().customer_origin)
+        async with open_bank(self.settings(), self.dsn) as bank, bank.pool.acquire() as inside:
+            self.clock = await read_clock(inside)
+            teams = await found_teams(bank, await inside.fetchval("SELECT partner_id FROM partner"))
+            await self.life.sign_in(inside, teams, self.settings().customer_origin)
 
     def now(self) -> Any:
         """Return the time of the bank."""
@@ -118,7 +119,7 @@ class Bank:
         environment = Wiring(dict(os.environ)).environment(
             self.settings(),
             self.dsn,
-            seed=self.settings().seed.decode(),
+            seed=SEED,
             log_level="WARNING",
             port=self.ports[0],
             http_port=self.ports[1],
@@ -138,7 +139,7 @@ class Bank:
         (port,) = free_ports(1)
         await asyncio.start_server(self.hook.serve, "127.0.0.1", port)
         self.kinds = [each for each in PARTNER_KINDS if not each.startswith(NOT_SENT)]
-        body = {"url": f"http://127.0.0.1:{port}/", "events": self.kinds, "shared_secret": "s" * 32}
+        body: dict[str, Any] = {"url": f"http://127.0.0.1:{port}/", "events": self.kinds, "shared_secret": "s" * 32}
         body["retry_policy"] = {
             "retry_on_status_codes": [],
             "backoff_coefficient": 1,

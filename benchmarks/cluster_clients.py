@@ -124,30 +124,31 @@ class ClusterLife(MembersLife):
         payment = place.id, there.id, cents
         if self.chance(WIRES):
             linked = await self._linked(place, "wire", customers.WIRE_PAYEE)
-            return linked and row | {"type": "WIRE", "counterparty_id": linked}, (place.id, "", cents)
+            return _paying(row, "WIRE", linked), (place.id, "", cents)
         if place.id == there.id:
             return None, payment
         if there.customer == place.customer:
             return row | {"type": "INTERNAL_REALLOCATION", "to_pocket_id": there.id}, payment
         linked = await self._linked(place, f"peer {there.id}", {"type": "on_us", "account_number": there.number})
-        return linked and row | {"type": "PEER_TO_PEER", "counterparty_id": linked}, payment
+        return _paying(row, "PEER_TO_PEER", linked), payment
 
     async def _limits(self, place: Place) -> None:
         """Change the limit of a card, which its network does not know yet."""
         if (card := self.cards.get(place.id)) is not None and card not in self.network.limits:
-            body = {"daily": self.random.choice((None, 10_000_000)), "categories": {}}
+            body: dict[str, Any] = {"daily": self.random.choice((None, 10_000_000)), "categories": {}}
             await self._ask("PUT", f"/api/v1/service-accounts/{place.id}/cards/{card}/limits/", body)
 
     @override
     async def _usdc_in(self, place: Place) -> None:
         """Send USDC to the address of a Pocket, and let the chain go on."""
         if place.id not in self.portals:
-            body = {"name": "On chain", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": CHAIN_NAME}
-            if (made := await self._ask("POST", f"/api/v2/pockets/{place.id}/portals/", body)) is None:
+            portal = {"name": "On chain", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": CHAIN_NAME}
+            if (made := await self._ask("POST", f"/api/v2/pockets/{place.id}/portals/", portal)) is None:
                 return
             self.portals.setdefault(place.id, made["id"])
             self.wallets.setdefault(place.id, made["wallet_address"])
-        body = {"portal_id": self.portals[place.id], "units": self._cents() * UNITS_PER_CENT}
+        units = self._cents() * UNITS_PER_CENT
+        body: dict[str, Any] = {"portal_id": self.portals[place.id], "units": units}
         await self._ask("POST", "/api/v1/sandbox/crypto/deposit/", body)
         await self._ask("POST", "/api/v1/sandbox/crypto/mine/", {"blocks": 3})
 
@@ -175,6 +176,10 @@ class Hook:
         self.received += 1
         if self.seen.setdefault(event["event_id"], event) != event:
             self.changed.append(event["event_id"])
+
+
+def _paying(row: dict[str, Any], kind: str, counterparty: str | None) -> dict[str, Any] | None:
+    return row | {"type": kind, "counterparty_id": counterparty} if counterparty else None
 
 
 def same(first: Answer, again: Answer) -> bool:

@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import signal
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -26,6 +25,7 @@ from typing import NamedTuple
 import asyncpg
 import psutil
 import uvloop
+from typing_extensions import override
 
 from benchmarks import cluster_proxy
 from benchmarks.cluster_bank import SERVE, WORK, Bank
@@ -76,6 +76,7 @@ class FaultyCluster(ClusterServers):
         self._drill = drill
         self._starting = asyncio.Lock()
 
+    @override
     async def add(self, name: str) -> None:
         """Join a worker by its proxy."""
         (port,) = free_ports(1)
@@ -258,4 +259,4 @@ async def run(folder: Path, told: argparse.Namespace, plan: list[Fault]) -> None
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
