@@ -61,7 +61,7 @@ class Bank:
 
     def __init__(self, drill: Drill, folder: Path, seed: str) -> None:
         self.drill, self.seed = drill, seed
-        self.dsn = ""
+        self.dsn, self.is_wrong = "", False
         self.folder = folder / "bank"
         self.folder.mkdir()
         self.ports = free_ports(3)
@@ -226,6 +226,7 @@ class Bank:
             await checking
             say(f"{what}: right")
         except oracles.WrongBank as wrong:
+            self.is_wrong = True
             say(f"{what}: WRONG: {wrong}")
 
     async def _ask_again(self) -> None:

@@ -110,7 +110,7 @@ class ClusterLife(MembersLife):
         if (batch := await self._ask("POST", "/api/v1/batches/", body)) is None:
             return
         self.batches[batch["id"]] = sent
-        while (shown := await self._ask("GET", f"/api/v1/batches/{batch['id']}/")) and shown["status"] == "APPROVED":
+        while (shown := await self._ask("GET", f"/api/v1/batches/{batch['id']}/")) and shown["rows"]["waiting"]:
             await asyncio.sleep(BATCH_SECONDS)
         if shown is not None:
             self.rows += Counter(completed=shown["rows"]["completed"], failed=shown["rows"]["failed"])
