@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -19,7 +20,8 @@ from billfold.ledger.types import ScheduledJob
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Db, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.distribution import one_snapshot
 from billfold.platform.database.paging import Pager
 from billfold.platform.database.replica import Replica
 from billfold.platform.database.shortage import error_summary
@@ -134,6 +136,12 @@ class Bank:
     async def now(self, conn: Db | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""
         return await self.engine.now(conn)
+
+    @asynccontextmanager
+    async def one_snapshot(self) -> AsyncIterator[Connection]:
+        """Yield a connection that reads all customers as of one moment, to decide or to report. Raises Unavailable."""
+        async with self.pool.acquire() as conn, one_snapshot(conn, distributed=self.engine.by_shard):
+            yield conn
 
     async def close(self) -> None:
         """Wait for background work that outlives a response."""

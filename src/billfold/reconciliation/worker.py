@@ -127,7 +127,7 @@ def _refused(reason: str) -> InvalidFile:
 async def _reconcile_statement(bank: Bank, statement: Statement, file_id: UUID) -> dict[str, Any]:
     bank_id = bank.own_id
     told = {"source": statement.source, "account": statement.account, "day": str(statement.day)}
-    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+    async with bank.one_snapshot() as conn:
         if not statement.is_final:
             matched, others = await preview(conn, bank, statement)
             lines = [{"line": each.line_no, "amount": each.stated, "reference": each.reference} for each in others]

@@ -87,7 +87,7 @@ async def place_round(bank: Bank, *, is_due: bool, cusip: str | None = None, ori
     """
     bank_id = bank.own_id
     await expire_orders(bank)
-    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+    async with bank.one_snapshot() as conn:
         now = await bank.now(conn)
         desk = await find_desk(conn, bank_id)
         if desk is not None and desk.paused:

@@ -1,8 +1,4 @@
-"""A distributed bank read at one cut of all its nodes, its customers by several processes.
-
-Every batch shares the lock of the clock until it is committed on all nodes. While that lock is held alone, for the
-moment that it takes to begin a transaction on each node, no batch is half there. Then transfers go on.
-"""
+"""A distributed bank read at one cut of all its nodes, its customers by several processes."""
 
 import asyncio
 import multiprocessing
@@ -15,11 +11,10 @@ from typing import Any
 from uuid import UUID
 
 from billfold.bills.store import load_market
-from billfold.platform.database.business_clock import no_bookings
 from billfold.platform.database.checks import Findings
 from billfold.platform.database.connection import Connection
+from billfold.platform.database.distribution import READ_EVERY_NODE, one_snapshot
 from billfold.platform.database.pool import create_pool
-from billfold.platform.errors import Unavailable
 from billfold.verify.customers import EVERYBODY, LedgerWalk, ProgressCallback
 from billfold.verify.streams import Part
 
@@ -27,27 +22,12 @@ _CUSTOMERS_MAX = 1_000
 """Customers of a part: Citus brings the rows of all of them to the coordinator at once, and sorts them there."""
 _PARTS_PER_PROCESS = 2
 """Parts are this small at least, so that the processes end together."""
-_TRIES, _PAUSE_SECONDS = 90, 1.0  # Citus ends what a dead node left within a minute
-_LOCKED_SECONDS = 10.0
-"""Bookings wait for the lock and for who waits for it, so that a node that hangs ends the verification."""
+_TRIES = 90  # a second apart: Citus ends what a dead node left within a minute
 
-# One connection to each node, hence one snapshot of it, until the transaction ends.
-_ONE_SNAPSHOT = """
-SET LOCAL citus.max_adaptive_executor_pool_size = 1;
-SET LOCAL citus.propagate_set_commands = 'local';
-SET LOCAL citus.max_intermediate_result_size = -1
-"""
-_FROM_EVERY_NODE = "SELECT (SELECT customer_id FROM ledger_head LIMIT 1), (SELECT kind FROM directory LIMIT 1)"
-# Transactions that are prepared on a node, and not yet ended there.
-_HALF_ENDED = """
-SELECT coalesce(sum(result::int), 0) FROM run_command_on_workers(
-  'SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()')
-"""
 _NODES = """
 SELECT count(DISTINCT groupid) FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
  WHERE logicalrelid = 'ledger_head'::regclass
 """
-_PLACES = "SELECT md5(string_agg(placementid::text, ' ' ORDER BY placementid)) FROM pg_dist_placement"
 _SIZE = "SELECT count(*) AS customers, coalesce(sum(version), 0)::bigint AS commits FROM ledger_head"
 _BOUNDS = """
 SELECT customer_id FROM (SELECT customer_id, row_number() OVER (ORDER BY customer_id) AS place FROM ledger_head) h
@@ -71,39 +51,21 @@ class Process:
 
 
 @asynccontextmanager
-async def one_cut(conn: Connection, dsn: str | None) -> AsyncIterator[list[Process]]:
+async def one_cut(conn: Connection, dsn: str | None, *, distributed: bool) -> AsyncIterator[list[Process]]:
     """Begin a transaction on this connection and on one of each process, all at one cut of the bank.
 
     There is a process for each node that has customers, as far as there are cores; none without an address.
-    Raises Unavailable if a node has a transaction that does not end, and in the end if a shard was moved.
+    Raises Unavailable as `one_snapshot` does.
     """
-    places = await conn.fetchval(_PLACES)
     async with AsyncExitStack() as stack:
-        nodes = 0 if dsn is None else min(await conn.fetchval(_NODES), os.cpu_count() or 1)
+        nodes = 0 if dsn is None or not distributed else min(await conn.fetchval(_NODES), os.cpu_count() or 1)
         processes = [await stack.enter_async_context(_started(dsn)) for _ in range(nodes)]
-        for _ in range(_TRIES):
-            try:
-                async with asyncio.timeout(_LOCKED_SECONDS), no_bookings(conn):
-                    if not await conn.fetchval(_HALF_ENDED):
-                        await stack.enter_async_context(_one_snapshot(conn))
-                        await asyncio.gather(*(process.ask() for process in processes))
-                        break
-            except TimeoutError:
-                raise Unavailable("A node or a booking takes so long that others would wait.") from None
-            await asyncio.sleep(_PAUSE_SECONDS)
-        else:
-            raise Unavailable("A node has a transaction that does not end.")
+
+        async def begin() -> None:
+            await asyncio.gather(*(process.ask() for process in processes))
+
+        await stack.enter_async_context(one_snapshot(conn, distributed=distributed, begin_others=begin, tries=_TRIES))
         yield processes
-    if await conn.fetchval(_PLACES) != places:
-        raise Unavailable("A shard was moved meanwhile: its rows were not seen. Verify again.")
-
-
-@asynccontextmanager
-async def _one_snapshot(conn: Connection) -> AsyncIterator[None]:
-    async with conn.transaction(isolation="repeatable_read", readonly=True):
-        await conn.execute(_ONE_SNAPSHOT)
-        await conn.fetchval(_FROM_EVERY_NODE)
-        yield
 
 
 async def walk_side_by_side(
@@ -164,7 +126,8 @@ async def _walk(dsn: str, pipe: Pipe) -> None:
         pipe.recv()
         pipe.send(None)
         pipe.recv()
-        async with _one_snapshot(conn):
+        async with conn.transaction(isolation="repeatable_read", readonly=True):
+            await conn.execute(READ_EVERY_NODE)
             pipe.send(None)
             market = await load_market(conn)
             await conn.execute("SET LOCAL enable_seqscan = off")

@@ -218,12 +218,9 @@ async def _one_snapshot(conn: Connection, dsn: str | None) -> AsyncIterator[list
     """Begin a transaction, unless the caller has; yield the processes of a cluster that see the same."""
     if conn.is_in_transaction():
         yield []
-    elif await is_distributed(conn):
-        async with one_cut(conn, dsn) as processes:
-            yield processes
     else:
-        async with conn.transaction(isolation="repeatable_read", readonly=True):
-            yield []
+        async with one_cut(conn, dsn, distributed=await is_distributed(conn)) as processes:
+            yield processes
 
 
 async def _walk(

@@ -31,7 +31,7 @@ async def print_card_settlement(bank: Bank) -> None:
 
     Positive amounts are paid by the bank.
     """
-    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
+    async with bank.one_snapshot() as conn:
         dates = await store.reconcile(conn, bank.own_id)
         differences = await store.list_differences(conn)
     rows = [

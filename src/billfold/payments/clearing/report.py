@@ -159,7 +159,7 @@ async def read_in_transit(bank: Bank, *, limit: int) -> InTransit:
 async def clearing_report(bank: Bank) -> ClearingReport:
     """Return the balances of the rails and the payments that explain them, at one moment."""
     bank_id = bank.own_id
-    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
+    async with bank.one_snapshot() as conn:
         dates = await list_cleared(conn, bank_id, EVER)
         open_day = await conn.fetchval(_OPEN_DAY, bank_id)
         since = EVER._replace(first=open_day, begins=_closed_until(bank, open_day))

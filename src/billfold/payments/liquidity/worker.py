@@ -31,7 +31,7 @@ async def admit_due(bank: Bank) -> list[UUID] | None:
     """Return the due wires that may leave, by message; None if the bank has no floor. The others begin to wait."""
     if bank.settings.reserve_floor_cents is None:
         return None
-    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+    async with bank.one_snapshot() as conn:
         now = await bank.now(conn)
         reserve = await read_reserve(conn, bank, now)
         funds = await read_funds(conn, bank, reserve, now)

@@ -1,21 +1,19 @@
 """The bank's clock in the database, which a sandbox can set forward."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from asyncpg import Record
 
 from billfold.platform.clock import ClockState, ClockWouldGoBack
 from billfold.platform.database.connection import Connection, Db
 
-_LOCK = 0x636C6F63  # "cloc": a shared lock for bookings, an exclusive one to set the clock
+CLOCK_LOCK = 0x636C6F63  # "cloc"
+"""The key of the lock that bookings share until they are committed on all nodes: alone to set the clock, or for a cut."""
 
 
 _READ = "select business_anchor, wall_anchor, frozen from clock"
 
 
 HOLD_CLOCK = f"""
-select business_anchor, wall_anchor, frozen from pg_advisory_xact_lock_shared({_LOCK}) left join clock on true
+select business_anchor, wall_anchor, frozen from pg_advisory_xact_lock_shared({CLOCK_LOCK}) left join clock on true
 """
 """The clock, locked until the transaction ends: one row, of nulls if the bank runs on wall time."""
 
@@ -52,17 +50,7 @@ def clock_of_row(row: Record) -> ClockState | None:
 async def write_clock(conn: Connection, state: ClockState) -> None:
     """Make this the bank's clock. Raises ClockWouldGoBack if another was set further ahead."""
     anchors = (state.business_anchor, state.wall_anchor, state.frozen)
-    written = await conn.fetchval(_WRITE, *anchors, _LOCK)
+    written = await conn.fetchval(_WRITE, *anchors, CLOCK_LOCK)
     if written is None:
         current = await conn.fetchval("select business_anchor from clock")
         raise ClockWouldGoBack(current, state.business_anchor)
-
-
-@asynccontextmanager
-async def no_bookings(conn: Connection) -> AsyncIterator[None]:
-    """Wait until every booking that has begun is committed, and keep others waiting."""
-    await conn.execute("SELECT pg_advisory_lock($1)", _LOCK)
-    try:
-        yield
-    finally:
-        await conn.execute("SELECT pg_advisory_unlock($1)", _LOCK)

@@ -1,14 +1,18 @@
-"""Tells whether the customers of this bank lie on the nodes of a Citus cluster, and sends batches to a shard there.
+"""Tells whether the customers of this bank lie on the nodes of a Citus cluster, and how to read and write there.
 
-ADRs 0093 and 0107.
+ADRs 0093, 0107 and 0164.
 """
 
+import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import asyncpg
 
+from billfold.platform.database.business_clock import CLOCK_LOCK
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.errors import Unavailable
 
 HEADS_LOCKED = "ledger_heads_locked"
 """The function that locks heads, in a cluster shard by shard."""
@@ -46,10 +50,81 @@ SELECT c.relname::text, CASE c.relkind WHEN 'v' THEN rtrim(pg_get_viewdef(c.oid)
  ORDER BY c.relkind = 'v' DESC, c.oid DESC
 """
 
+_PAUSE_SECONDS = 1.0
+_LOCKED_SECONDS = 10.0
+"""Bookings wait as long as the lock is held alone: a node that hangs must not stop them."""
+# Bookings wait behind who waits for the lock.
+_LOCK = f"SET LOCAL lock_timeout = '2s'; SELECT pg_advisory_lock({CLOCK_LOCK})"
+_UNLOCK = f"SELECT pg_advisory_unlock({CLOCK_LOCK})"
+# One message each, so that behind a pooler too the lock is released by the session that has it.
+_BEGIN_AGAIN = f"ROLLBACK AND CHAIN; {_UNLOCK}"
+READ_EVERY_NODE = """
+SET LOCAL citus.max_adaptive_executor_pool_size = 1;
+SET LOCAL citus.propagate_set_commands = 'local';
+SET LOCAL citus.max_intermediate_result_size = -1;
+SELECT (SELECT customer_id FROM ledger_head LIMIT 1), (SELECT kind FROM directory LIMIT 1)
+"""
+"""Begins the snapshot of every node in a transaction, by the one connection to each that it then has until its end."""
+# Transactions that are prepared on a node, and not yet ended there; a node that does not answer may have one.
+_HALF_ENDED = """
+SELECT coalesce(sum(CASE WHEN success THEN result::int ELSE 1 END), 0) FROM run_command_on_workers(
+  'SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()')
+"""
+# The shards as this snapshot sees them, and as they lie now: statements go to where they lie now.
+_PLACES = "SELECT md5(string_agg(placementid::text, '' ORDER BY placementid)) FROM pg_dist_placement"
+_MOVED = f"SELECT bool_or(result <> ({_PLACES})) FROM run_command_on_workers($places${_PLACES}$places$)"
+
 
 async def is_distributed(conn: Db) -> bool:
     """Tell whether a statement goes to the shards of the customers that its values name."""
     return bool(await conn.fetchval("SELECT to_regclass($1) IS NOT NULL", SHARD_BATCH))
+
+
+async def _no_others() -> None:
+    """Begin no other transactions."""
+
+
+@asynccontextmanager
+async def one_snapshot(
+    conn: Connection,
+    *,
+    distributed: bool,
+    readonly: bool = True,
+    begin_others: Callable[[], Awaitable[object]] = _no_others,
+    tries: int = 5,
+) -> AsyncIterator[None]:
+    """Begin a transaction that sees every batch whole, or not at all, on all nodes of a cluster.
+
+    `begin_others` begins transactions of other connections at the same cut. Raises Unavailable if a booking, or what a
+    node has prepared, does not end in a few `tries`, and before the commit if a shard was moved meanwhile.
+    """
+    async with conn.transaction(isolation="repeatable_read", readonly=readonly):
+        if distributed:
+            await _cut(conn, begin_others, tries)
+        yield
+        if distributed and await conn.fetchval(_MOVED):
+            raise Unavailable("A shard was moved meanwhile: its rows were not seen. Try again.")
+
+
+async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]], tries: int) -> None:
+    """Begin the snapshots while no batch is half there. The first transaction waits for the lock, the next sees."""
+    for _ in range(tries):
+        is_cut = False
+        try:
+            async with asyncio.timeout(_LOCKED_SECONDS):
+                await conn.execute(_LOCK)
+                if not await conn.fetchval(_HALF_ENDED):
+                    await conn.execute(f"COMMIT AND CHAIN; {READ_EVERY_NODE}")
+                    await begin_others()
+                    is_cut = True
+        except (TimeoutError, asyncpg.LockNotAvailableError):
+            pass
+        finally:  # no cancellation may return a connection to its pool that holds the lock
+            await asyncio.shield(conn.execute(_UNLOCK if is_cut else _BEGIN_AGAIN))
+        if is_cut:
+            return
+        await asyncio.sleep(_PAUSE_SECONDS)
+    raise Unavailable("A booking, or a transaction that a node has prepared, does not end.")
 
 
 async def fetch_of_all(conn: Connection, sql: str, *, timeout: float) -> Sequence[asyncpg.Record]:

@@ -28,6 +28,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Connection
+from billfold.platform.database.distribution import one_snapshot
 from billfold.platform.ids import command_id
 from billfold.reports.proofs import signatures
 from billfold.reports.proofs.roots import store, types
@@ -145,7 +146,7 @@ async def make_root(
     conn: Connection, bank: Bank, day: date, *, now: datetime, keys: types.MakingKeys
 ) -> types.StoredRoot:
     """Return the root of a day, with all entries booked by its close. Raises Unbalanced, and then stores nothing."""
-    async with conn.transaction(isolation="repeatable_read"):
+    async with one_snapshot(conn, distributed=bank.engine.by_shard, readonly=False):
         await conn.execute(_WORK_MEMORY)
         last = await store.find_root(conn)
         number = 1 if last is None else last.number + 1
