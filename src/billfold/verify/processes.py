@@ -13,7 +13,7 @@ from uuid import UUID
 from billfold.bills.store import load_market
 from billfold.platform.database.checks import Findings
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.distribution import READ_EVERY_NODE, one_snapshot
+from billfold.platform.database.distribution import begin_snapshots, one_snapshot
 from billfold.platform.database.pool import create_pool
 from billfold.verify.customers import EVERYBODY, LedgerWalk, ProgressCallback
 from billfold.verify.streams import Part
@@ -127,7 +127,7 @@ async def _walk(dsn: str, pipe: Pipe) -> None:
         pipe.send(None)
         pipe.recv()
         async with conn.transaction(isolation="repeatable_read", readonly=True):
-            await conn.execute(READ_EVERY_NODE)
+            await begin_snapshots(conn)
             pipe.send(None)
             market = await load_market(conn)
             await conn.execute("SET LOCAL enable_seqscan = off")

@@ -6,7 +6,7 @@ from billfold.platform.clock import ClockState, ClockWouldGoBack
 from billfold.platform.database.connection import Connection, Db
 
 CLOCK_LOCK = 0x636C6F63  # "cloc"
-"""The key of the lock that bookings share until they are committed on all nodes: alone to set the clock, or for a cut."""
+"""The key of the lock that bookings share until they are committed on all nodes: alone for a new clock or a cut."""
 
 
 _READ = "select business_anchor, wall_anchor, frozen from clock"

@@ -56,15 +56,14 @@ _LOCKED_SECONDS = 10.0
 # Bookings wait behind who waits for the lock.
 _LOCK = f"SET LOCAL lock_timeout = '2s'; SELECT pg_advisory_lock({CLOCK_LOCK})"
 _UNLOCK = f"SELECT pg_advisory_unlock({CLOCK_LOCK})"
-# One message each, so that behind a pooler too the lock is released by the session that has it.
 _BEGIN_AGAIN = f"ROLLBACK AND CHAIN; {_UNLOCK}"
-READ_EVERY_NODE = """
+# One connection to each node, hence one snapshot of it, until the transaction ends.
+_ONE_CONNECTION = """
 SET LOCAL citus.max_adaptive_executor_pool_size = 1;
 SET LOCAL citus.propagate_set_commands = 'local';
-SET LOCAL citus.max_intermediate_result_size = -1;
-SELECT (SELECT customer_id FROM ledger_head LIMIT 1), (SELECT kind FROM directory LIMIT 1)
+SET LOCAL citus.max_intermediate_result_size = -1
 """
-"""Begins the snapshot of every node in a transaction, by the one connection to each that it then has until its end."""
+_FROM_EVERY_NODE = "SELECT (SELECT customer_id FROM ledger_head LIMIT 1), (SELECT kind FROM directory LIMIT 1)"
 # Transactions that are prepared on a node, and not yet ended there; a node that does not answer may have one.
 _HALF_ENDED = """
 SELECT coalesce(sum(CASE WHEN success THEN result::int ELSE 1 END), 0) FROM run_command_on_workers(
@@ -106,6 +105,12 @@ async def one_snapshot(
             raise Unavailable("A shard was moved meanwhile: its rows were not seen. Try again.")
 
 
+async def begin_snapshots(conn: Connection) -> None:
+    """Begin the snapshot of every node, in a transaction that reads them as of now until its end."""
+    await conn.execute(_ONE_CONNECTION)
+    await conn.fetchval(_FROM_EVERY_NODE)
+
+
 async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]], tries: int) -> None:
     """Begin the snapshots while no batch is half there. The first transaction waits for the lock, the next sees."""
     for _ in range(tries):
@@ -114,7 +119,8 @@ async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]], 
             async with asyncio.timeout(_LOCKED_SECONDS):
                 await conn.execute(_LOCK)
                 if not await conn.fetchval(_HALF_ENDED):
-                    await conn.execute(f"COMMIT AND CHAIN; {READ_EVERY_NODE}")
+                    await conn.execute("COMMIT AND CHAIN")  # so that a pooler keeps the session that has the lock
+                    await begin_snapshots(conn)
                     await begin_others()
                     is_cut = True
         except (TimeoutError, asyncpg.LockNotAvailableError):
