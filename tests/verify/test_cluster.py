@@ -12,7 +12,9 @@ from tests.support.whole_bank import VAULT, EngineCommands
 from tests.verify.test_damage import CHANGES, COLUMNS, TABLES, assert_finding, rolled_back
 
 from billfold.platform.database.business_clock import read_clock
+from billfold.platform.database.distribution import one_snapshot
 from billfold.platform.database.pool import create_pool
+from billfold.platform.errors import Unavailable
 from billfold.verify.runner import verify_bank
 
 pytestmark = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="no Citus cluster is named")
@@ -28,6 +30,17 @@ DAMAGED = {
 }
 NODE = """
 SELECT groupid FROM pg_dist_placement WHERE shardid = get_shard_id_for_distribution_column('ledger_head', $1::uuid)
+"""
+
+MOVED = """
+SELECT coalesce(sum(amount), 0)::bigint FROM transaction WHERE customer_id = $1 AND direction = $2 AND type = 'ON_US'
+"""
+DECIDED = "INSERT INTO work_claim (name, owner_id, until) VALUES ('decided', gen_random_uuid(), now())"
+MOVE = """
+SELECT citus_move_shard_placement(shardid, p.nodename, p.nodeport, n.nodename, n.nodeport, 'block_writes')
+  FROM pg_dist_shard_placement p, pg_dist_node n
+ WHERE shardid = get_shard_id_for_distribution_column('ledger_head', '{}'::uuid)
+   AND n.groupid > 0 AND n.nodeport <> p.nodeport LIMIT 1
 """
 
 
@@ -77,6 +90,75 @@ async def test_transfers_that_go_on_are_seen_whole_and_a_damaged_row_is_named_on
     row = await damaged(conn, "trade", customer)
     assert_finding(await verified(bank_dsn), "trade", row)
     await conn.close()
+
+
+@pytest.fixture
+async def two_places(bank):
+    """A payer with money and a payee on another node."""
+    teller, by_node = EngineCommands(bank), {}
+    while len(by_node) < 2:
+        place = await teller.new_pocket(await teller.new_customer(f"Customer {teller.count}"))
+        by_node.setdefault(await bank.pool.fetchval(NODE, place.customer), place)
+    payer, payee = by_node.values()
+    await teller.receive_money(payer, 1_000_000_00)
+    return payer, payee
+
+
+async def test_what_decides_sees_a_transfer_between_two_nodes_whole(bank, two_places):
+    teller, (payer, payee) = EngineCommands(bank), two_places
+
+    async def read(conn, *, meanwhile=0):
+        paid = await conn.fetchval(MOVED, payer.customer, "DEBIT")
+        for _ in range(meanwhile):
+            await teller.transfer(payer, payee, 1_00)
+        return paid, await conn.fetchval(MOVED, payee.customer, "CREDIT")
+
+    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        assert await read(conn, meanwhile=1) == (0, 1_00), "each node begins a snapshot of its own"
+    async with bank.one_snapshot() as conn:
+        assert await read(conn, meanwhile=1) == (1_00, 1_00)
+    is_over = asyncio.Event()
+
+    async def pay():
+        own = EngineCommands(bank)
+        while not is_over.is_set():
+            await own.transfer(payer, payee, 1)
+
+    paying, seen = [asyncio.create_task(pay()) for _ in range(4)], set()
+    for _ in range(40):
+        async with bank.one_snapshot() as conn:
+            seen.add(await read(conn))
+    is_over.set()
+    await asyncio.gather(*paying)
+    assert all(paid == received for paid, received in seen)
+    assert len(seen) > 10, "transfers went on meanwhile"
+
+
+async def test_a_decision_lets_bookings_go_on_and_commits_nothing_if_a_shard_was_moved(bank, bank_dsn, two_places):
+    async def decide(doing):
+        async with bank.pool.acquire() as conn, one_snapshot(conn, distributed=True, readonly=False, tries=1):
+            await conn.execute(
+                "INSERT INTO work_claim (name, owner_id, until) VALUES ('decided', gen_random_uuid(), now())"
+            )
+            await doing()
+
+    async with bank.pool.acquire() as conn, conn.transaction():
+        await read_clock(conn, hold=True)
+        with pytest.raises(Unavailable):
+            await decide(asyncio.Event().wait)
+    deciding = asyncio.create_task(decide(asyncio.Event().wait))
+    await asyncio.sleep(1)
+    await teller_is_served(bank)
+    deciding.cancel()
+    await asyncio.wait([deciding])
+
+    owner = await asyncpg.connect(bank_dsn)
+    with pytest.raises(Unavailable, match="moved"):
+        await decide(lambda: owner.execute(MOVE.format(two_places[0].customer)))
+    await owner.close()
+    assert await bank.pool.fetchval("SELECT count(*) FROM work_claim WHERE name = 'decided'") == 0
+    await decide(lambda: teller_is_served(bank))
+    assert await bank.pool.fetchval("SELECT count(*) FROM work_claim WHERE name = 'decided'") == 1
 
 
 async def damaged(conn, table, customer):

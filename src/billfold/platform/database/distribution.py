@@ -69,8 +69,8 @@ _HALF_ENDED = """
 SELECT coalesce(sum(CASE WHEN success THEN result::int ELSE 1 END), 0) FROM run_command_on_workers(
   'SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()')
 """
-# The shards as this snapshot sees them, and as they lie now: statements go to where they lie now.
-_PLACES = "SELECT md5(string_agg(placementid::text, '' ORDER BY placementid)) FROM pg_dist_placement"
+# Where the shards lay, and where nodes know them to lie now: that is where statements go.
+_PLACES = "SELECT md5(string_agg(shardid || ' ' || groupid, ',' ORDER BY shardid, groupid)) FROM pg_dist_placement"
 _MOVED = f"SELECT bool_or(result <> ({_PLACES})) FROM run_command_on_workers($places${_PLACES}$places$)"
 
 
