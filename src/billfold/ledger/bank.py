@@ -140,7 +140,7 @@ class Bank:
     @asynccontextmanager
     async def one_snapshot(self) -> AsyncIterator[Connection]:
         """Yield a connection that reads all customers as of one moment, to decide or to report. Raises Unavailable."""
-        async with self.pool.acquire() as conn, one_snapshot(conn, distributed=self.engine.by_shard):
+        async with self.pool.acquire() as conn, one_snapshot(conn, distributed=self.engine.is_distributed):
             yield conn
 
     async def close(self) -> None:

@@ -77,7 +77,7 @@ class Engine:
         self._in_flight: dict[UUID, PendingCommand] = {}
         self.books = BookCache(market)
         self._tasks: list[asyncio.Task[None]] = []
-        self.by_shard = False
+        self._by_shard = False
         self._running = 0
         self._turns = 0
 
@@ -85,6 +85,11 @@ class Engine:
     def calendars(self) -> Calendars:
         """The calendars with the overrides that this process has loaded."""
         return self.market.calendars
+
+    @property
+    def is_distributed(self) -> bool:
+        """Tell whether the customers lie on the nodes of a cluster; known once it has started."""
+        return self._by_shard
 
     @property
     def waiting(self) -> int:
@@ -96,7 +101,7 @@ class Engine:
     async def start(self) -> None:
         """Start the lanes."""
         self.context(wall_now())  # loads the holidays of the year now, not in the first command
-        self.by_shard = await is_distributed(self.pool)
+        self._by_shard = await is_distributed(self.pool)
         self._tasks = [
             asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
         ]
@@ -172,7 +177,7 @@ class Engine:
         tried = (-1, 0)
         while True:
             # On a cluster a batch pays for each shard, however little it writes: one next to larger ones is too dear.
-            at_least = max(min_batch, self._running // 2) if self.by_shard else min_batch
+            at_least = max(min_batch, self._running // 2) if self._by_shard else min_batch
             # Too few are looked at again when a batch has begun or ended, or when as many wait in addition.
             turn = (self._turns, len(self._queue) // at_least)
             batch = self._take(at_least) if turn[1] and turn != tried else []
@@ -195,7 +200,7 @@ class Engine:
 
     def _take(self, at_least: int) -> list[PendingCommand]:
         """Return the next jobs, in order, except those whose customers another lane holds; none if they are fewer."""
-        limit = self.batch_limit * (1 + self.by_shard)
+        limit = self.batch_limit * (1 + self._by_shard)
         batch: list[PendingCommand] = []
         skipped: list[PendingCommand] = []
         blocked = set(self._locked_customers)
@@ -280,7 +285,7 @@ class Engine:
     async def _commit(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
         """Plan and write in one transaction. Return jobs that need more customers."""
         customers = sorted({c for job in batch for c in job.customers})
-        fits = len(batch) == 1 and len(customers) <= SINGLE_CALL_MAX_BOOKS and not self.by_shard
+        fits = len(batch) == 1 and len(customers) <= SINGLE_CALL_MAX_BOOKS and not self._by_shard
         async with self.pool.acquire() as conn:
             if fits and not batch[0].needs_lock():
                 return await self._commit_alone(conn, batch[0], customers)
@@ -288,12 +293,12 @@ class Engine:
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
                 if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
                     await insert_heads(conn, enrolled, now, business_date=self.context(now).business_date)
-                heads, clock = await lock_heads(conn, customers, by_shard=self.by_shard)
+                heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
                 books = await self.books.load(conn, heads, self.market)
                 now = now or self._at(clock)
                 again, changed = await self._decide(conn, batch, books, now=now)
                 if changed:
-                    shards = {head["customer_id"]: head["shard"] for head in heads} if self.by_shard else None
+                    shards = {head["customer_id"]: head["shard"] for head in heads} if self._by_shard else None
                     await write_books(conn, changed, self.calendars, shards, now=now)
                     for record in self.recorders:
                         await record(conn, batch)

@@ -119,7 +119,7 @@ async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]], 
             async with asyncio.timeout(_LOCKED_SECONDS):
                 await conn.execute(_LOCK)
                 if not await conn.fetchval(_HALF_ENDED):
-                    await conn.execute("COMMIT AND CHAIN")  # so that a pooler keeps the session that has the lock
+                    await conn.execute("COMMIT AND CHAIN")  # a pooler keeps the session, which has the lock
                     await begin_snapshots(conn)
                     await begin_others()
                     is_cut = True

@@ -146,7 +146,7 @@ async def make_root(
     conn: Connection, bank: Bank, day: date, *, now: datetime, keys: types.MakingKeys
 ) -> types.StoredRoot:
     """Return the root of a day, with all entries booked by its close. Raises Unbalanced, and then stores nothing."""
-    async with one_snapshot(conn, distributed=bank.engine.by_shard, readonly=False):
+    async with one_snapshot(conn, distributed=bank.engine.is_distributed, readonly=False):
         await conn.execute(_WORK_MEMORY)
         last = await store.find_root(conn)
         number = 1 if last is None else last.number + 1
