@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 from tests.support.databases import as_application
-from tests.support.whole_bank import VAULT, EngineCommands
+from tests.support.whole_bank import VAULT, EngineCommands, Place
 from tests.verify.test_damage import CHANGES, COLUMNS, TABLES, assert_finding, rolled_back
 
 from billfold.platform.database.business_clock import read_clock
@@ -95,7 +95,8 @@ async def test_transfers_that_go_on_are_seen_whole_and_a_damaged_row_is_named_on
 @pytest.fixture
 async def two_places(bank):
     """A payer with money and a payee on another node."""
-    teller, by_node = EngineCommands(bank), {}
+    teller = EngineCommands(bank)
+    by_node: dict[int, Place] = {}
     while len(by_node) < 2:
         place = await teller.new_pocket(await teller.new_customer(f"Customer {teller.count}"))
         by_node.setdefault(await bank.pool.fetchval(NODE, place.customer), place)

@@ -79,17 +79,13 @@ async def is_distributed(conn: Db) -> bool:
     return bool(await conn.fetchval("SELECT to_regclass($1) IS NOT NULL", SHARD_BATCH))
 
 
-async def _no_others() -> None:
-    """Begin no other transactions."""
-
-
 @asynccontextmanager
 async def one_snapshot(
     conn: Connection,
     *,
     distributed: bool,
     readonly: bool = True,
-    begin_others: Callable[[], Awaitable[object]] = _no_others,
+    begin_others: Callable[[], Awaitable[object]] | None = None,
     tries: int = 5,
 ) -> AsyncIterator[None]:
     """Begin a transaction that sees every batch whole, or not at all, on all nodes of a cluster.
@@ -111,7 +107,7 @@ async def begin_snapshots(conn: Connection) -> None:
     await conn.fetchval(_FROM_EVERY_NODE)
 
 
-async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]], tries: int) -> None:
+async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]] | None, tries: int) -> None:
     """Begin the snapshots while no batch is half there. The first transaction waits for the lock, the next sees."""
     for _ in range(tries):
         is_cut = False
@@ -121,7 +117,8 @@ async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]], 
                 if not await conn.fetchval(_HALF_ENDED):
                     await conn.execute("COMMIT AND CHAIN")  # a pooler keeps the session, which has the lock
                     await begin_snapshots(conn)
-                    await begin_others()
+                    if begin_others is not None:
+                        await begin_others()
                     is_cut = True
         except (TimeoutError, asyncpg.LockNotAvailableError):
             pass
