@@ -247,10 +247,6 @@ class Growth:
         say(f"verify read {sum(report.checked.values())} rows")
 
 
-def _further_pocket(nth: int, number: int) -> UUID:
-    return derive(dataset.SEED, command_id(_CALLER, str(nth)), number)
-
-
 def _opened(nth: int, pocket_id: UUID) -> Command:
     return OpenPocket(
         caller=_CALLER,

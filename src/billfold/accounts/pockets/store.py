@@ -158,8 +158,8 @@ _OF_PAGE = f"""), h AS MATERIALIZED (
 {_ROW} FROM p LEFT JOIN h USING (customer_id, pocket_id) LEFT JOIN l USING (customer_id, pocket_id)"""
 # By the customer itself, a cluster asks one shard; by an outer join it would ask all.
 _OWN_HOLDINGS = _HOLDINGS.replace("p.customer_id", "$1")
-_OF_OWN_PAGE = _OF_PAGE.replace("WHERE a.", "WHERE a.customer_id = $1 AND a.").replace(
-    "WHERE (o.", "WHERE o.customer_id = $1 AND (o."
+_OF_OWN_PAGE = _OF_PAGE.replace("WHERE a.live", "WHERE a.customer_id = $1 AND a.live").replace(
+    f"WHERE {_IS_KEPT}", f"WHERE o.customer_id = $1 AND {_IS_KEPT}"
 )
 _GET = f"{_ROW} FROM pocket p {_OWN_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_id = $2"
 _BY_ID = f"""{_ROW}
