@@ -14,13 +14,13 @@ from random import Random
 from typing import Final
 
 from benchmarks.bank_workload import BankWorkload, check_sums
-from benchmarks.dataset import PARTNER, customer_of, pocket_of, submit_commands
+from benchmarks.dataset import customer_of, pocket_of, submit_commands, transfer
 from benchmarks.measurements import Result, Timing, figure, percentile, rate
 from benchmarks.session import Session
 from billfold.ledger.commands import Command
 from billfold.payments.cards.authorizations.commands import AuthorizeCard, EntryMode, Merchant, references_of
 from billfold.payments.cards.commands import CreateVirtualCard
-from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
+from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_date
 from billfold.platform.ids import command_id
@@ -125,19 +125,9 @@ def bench_cards(session: Session) -> Result:
 
 
 def _transfer(name: str, payer: int, payee: int) -> TransferOnUs:
-    return TransferOnUs(
-        caller="bench",
-        key=command_id(name, str(payer)),
-        customers=(customer_of(payer), customer_of(payee)),
-        transfer_id=None,
-        type="PEER_TO_PEER",
-        from_pocket_id=pocket_of(payer),
-        to_pocket_id=pocket_of(payee),
-        # Fifty cents: the sandbox takes some endings of an amount for a wish to be refused.
-        amount=(100 + payer * 7919 % 20_000) * 100 + 50,
-        partner_id=PARTNER,
-        order=TransferOrder(description="Invoice"),
-    )
+    # Fifty cents: the sandbox takes some endings of an amount for a wish to be refused.
+    cents = (100 + payer * 7919 % 20_000) * 100 + 50
+    return transfer(command_id(name, str(payer)), (payer, pocket_of(payer)), (payee, pocket_of(payee)), cents)
 
 
 def _card(nth: int, expires_on: date) -> CreateVirtualCard:

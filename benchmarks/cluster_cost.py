@@ -22,10 +22,10 @@ import msgspec
 
 from benchmarks.bank_workload import BankWorkload, bank_process
 from benchmarks.cluster_servers import COORDINATOR, DATABASE, WORKERS, ClusterServers
-from benchmarks.dataset import PARTNER, Location, customer_of, pocket_of
+from benchmarks.dataset import Location, pocket_of, transfer
 from benchmarks.measurements import cpu_seconds, percentile
+from benchmarks.throwaway_server import migrate
 from benchmarks.worker_processes import Worker
-from billfold.migrations import distribution, runner
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
@@ -55,7 +55,9 @@ class TransferWorkload(BankWorkload):
     async def transfers(self, count: int, per_second: float | None = None) -> Cost:
         """Transfer so often, all at once or at a rate."""
         draw = Random(ids.new().int)
-        commands = [_transfer(*draw.sample(sorted(self._portals), 2)) for _ in range(count)]
+        places = [(nth, pocket_of(nth)) for nth in self._portals]
+        pairs = (draw.sample(places, 2) for _ in range(count))
+        commands = [transfer(ids.new(), payer, payee, _CENTS) for payer, payee in pairs]
         began, spent = monotonic(), process_time()
 
         async def submit(nth: int, command: TransferOnUs) -> float:
@@ -68,21 +70,6 @@ class TransferWorkload(BankWorkload):
 
         times = await asyncio.gather(*(submit(*each) for each in enumerate(commands)))
         return Cost(monotonic() - began, (process_time() - spent) * 1e3, times)
-
-
-def _transfer(payer: int, payee: int) -> TransferOnUs:
-    return TransferOnUs(
-        caller="bench",
-        key=ids.new(),
-        customers=(customer_of(payer), customer_of(payee)),
-        request_hash=b"",
-        transfer_id=None,
-        type="PEER_TO_PEER",
-        from_pocket_id=pocket_of(payer),
-        to_pocket_id=pocket_of(payee),
-        amount=_CENTS,
-        partner_id=PARTNER,
-    )
 
 
 class Bank(msgspec.Struct):
@@ -129,11 +116,7 @@ async def location_of(servers: ClusterServers, folder: Path, shards: int) -> Loc
         for port in ports[1:]:
             await _run(dsns[0], f"SELECT citus_add_node('127.0.0.1', {port})")
         await _run(dsns[0], f"ALTER DATABASE {name} SET citus.shard_count = {shards}")
-    conn = await asyncpg.connect(dsns[0])
-    await runner.up(conn)
-    if shards:
-        await distribution.distribute(conn)
-    await conn.close()
+    await migrate(dsns[0], is_distributed=bool(shards))
     location = Location(dsns[0], folder / name)
     location.state_dir.mkdir()
     return location

@@ -22,9 +22,8 @@ from benchmarks.cluster_servers import ADDED, COORDINATOR, WORKERS, ClusterServe
 from benchmarks.dataset import Location
 from benchmarks.failover import AWAY_SECONDS, CALM_SECONDS, MANAGEMENT_PORT, PORT, Transfers, say
 from benchmarks.server import free_ports
-from billfold.migrations import distribution, runner
+from benchmarks.throwaway_server import migrate
 from billfold.platform.clock import monotonic
-from billfold.platform.database.connection import connect
 from billfold.platform.settings.validation import PREFIX
 from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
@@ -150,10 +149,7 @@ class Drill:
 async def found(servers: ClusterServers, location: Location, name: str) -> Transfers:
     """Make the cluster and a bank on it, with standbys where they are promoted."""
     await servers.start()
-    conn = await connect(location.dsn)
-    await runner.up(conn)
-    await distribution.distribute(conn)
-    await conn.close()
+    await migrate(location.dsn, is_distributed=True)
     credentials, payees = await failover.prepare(location)
     if name == "failover":
         for each in (WORKERS[0], COORDINATOR):

@@ -19,6 +19,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.rules import ReceiveMoney
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.dates import et_date, et_instant
@@ -33,6 +34,9 @@ WEEKS = 26
 """The strategy of everybody: no bill matures while the clock is stepped from day to day."""
 DEPOSIT_CENTS = 400_000_00
 TEN_O_CLOCK = time(10)
+
+OwnPocket = tuple[int, UUID]
+"""The number of a customer, and the id of a pocket of theirs."""
 
 _CALLER = "bench"
 _CHUNK = 20_000
@@ -114,37 +118,58 @@ async def create_customers(bank: Bank, numbers: Iterable[int], *, weeks: int = W
             for nth in numbers
         ],
     )
-    opened = await submit_commands(
-        bank,
-        [
-            OpenPocket(
-                caller=_CALLER,
-                key=command_id("open", str(nth)),
-                customers=(customer_of(nth),),
-                partner_id=PARTNER,
-                name="Reserve",
-                deposit_weeks=weeks,
-                reinvestment_weeks=weeks,
-                pocket_id=pocket_of(nth),
-            )
-            for nth in numbers
-        ],
-    )
-    return {nth: UUID(str(outcome["portal_id"])) for nth, outcome in zip(numbers, opened, strict=True)}
+    portals = await open_pockets(bank, [(nth, pocket_of(nth)) for nth in numbers], weeks=weeks)
+    return {nth: portals[pocket_of(nth)] for nth in numbers}
 
 
-def deposit(nth: int, portal: UUID, cents: int, occasion: str) -> ReceiveMoney:
-    """Return a wire that arrives for customer `nth`; each occasion is another one."""
+async def open_pockets(bank: Bank, pockets: Sequence[OwnPocket], *, weeks: int = WEEKS) -> dict[UUID, UUID]:
+    """Open pockets; return the portal of each."""
+    commands = [
+        OpenPocket(
+            caller=_CALLER,
+            key=command_id("open", str(pocket_id)),
+            customers=(customer_of(nth),),
+            partner_id=PARTNER,
+            name="Reserve",
+            deposit_weeks=weeks,
+            reinvestment_weeks=weeks,
+            pocket_id=pocket_id,
+        )
+        for nth, pocket_id in pockets
+    ]
+    opened = await submit_commands(bank, commands)
+    return {pocket: UUID(str(outcome["portal_id"])) for (_, pocket), outcome in zip(pockets, opened, strict=True)}
+
+
+def deposit(nth: int, portal: UUID, cents: int, occasion: str, *, pocket_id: UUID | None = None) -> ReceiveMoney:
+    """Return a wire that arrives for customer `nth`, by default in the first pocket; each occasion is another one."""
+    pocket_id = pocket_id or pocket_of(nth)
     return ReceiveMoney(
         caller=_CALLER,
-        key=command_id(f"deposit:{occasion}", str(nth)),
+        key=command_id(f"deposit:{occasion}", str(pocket_id)),
         customers=(customer_of(nth),),
         rail=Rail.WIRE,
         portal_id=portal,
-        pocket_id=pocket_of(nth),
+        pocket_id=pocket_id,
         amount=cents,
         description="Wire",
-        details={"wire_id": str(command_id(f"wire:{occasion}", str(nth)))},
+        details={"wire_id": str(command_id(f"wire:{occasion}", str(pocket_id)))},
+    )
+
+
+def transfer(key: UUID, payer: OwnPocket, payee: OwnPocket, cents: int) -> TransferOnUs:
+    """Return a transfer from one pocket to another."""
+    return TransferOnUs(
+        caller=_CALLER,
+        key=key,
+        customers=(customer_of(payer[0]), customer_of(payee[0])),
+        transfer_id=None,
+        type="PEER_TO_PEER",
+        from_pocket_id=payer[1],
+        to_pocket_id=payee[1],
+        amount=cents,
+        partner_id=PARTNER,
+        order=TransferOrder(description="Invoice"),
     )
 
 

@@ -28,9 +28,9 @@ from benchmarks.bank_workload import BankWorkload
 from benchmarks.dataset import Location, create_bank
 from benchmarks.load_generator import Call, Credentials, request_of
 from benchmarks.replicated_servers import ReplicatedServers
+from benchmarks.throwaway_server import migrate
 from benchmarks.transfers import transfer_calls
 from benchmarks.worker_processes import WorkloadError
-from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.database.connection import connect
@@ -116,9 +116,7 @@ async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, r
 
 async def prepare(location: Location) -> tuple[Credentials, list[tuple[int, UUID]]]:
     """Found a bank whose customers may pay each other."""
-    conn = await connect(location.dsn)
-    await runner.up(conn)
-    await conn.close()
+    await migrate(location.dsn)
     workload = BankWorkload(await create_bank(location))
     await workload.create(CUSTOMERS)
     prepared = await workload.partner(), await workload.counterparties()

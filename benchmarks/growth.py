@@ -25,20 +25,16 @@ import asyncpg
 from benchmarks import dataset
 from benchmarks.bank_workload import create_partner
 from benchmarks.cluster_servers import COORDINATOR, ClusterServers
-from benchmarks.dataset import PARTNER, Location, customer_of, submit_commands
+from benchmarks.dataset import Location, customer_of, submit_commands, transfer
 from benchmarks.failover import say
 from benchmarks.measurements import cpu_seconds, peak_memory_mib
 from benchmarks.server import free_ports
-from benchmarks.throwaway_server import throwaway_server
-from billfold.accounts.pockets.commands import OpenPocket
+from benchmarks.throwaway_server import migrate, throwaway_server
 from billfold.events.sequencer import sequence_events
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.types import Rail, ScheduledJob
-from billfold.migrations import distribution, runner
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
-from billfold.payments.deposits.rules import ReceiveMoney
-from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.platform.clock import monotonic
 from billfold.platform.database.connection import connect
 from billfold.platform.dates import et_date, et_instant
@@ -59,6 +55,7 @@ _DISK = "SELECT pg_database_size(current_database()), pg_current_wal_lsn() - '0/
 _BOOK = "SELECT avg(octet_length(serialized_book)) FROM ledger_head"
 _LOTS = "SELECT count(*) FROM account WHERE live AND kind = 'lot'"
 _CALLER = "growth"
+_CENTS = 1_250_50
 
 
 class Node(NamedTuple):
@@ -144,7 +141,12 @@ class Growth:
         await self._morning()
         before = await self._meter.bytes()
         with self._meter.step("deposit that is invested, per Pocket", len(self._pockets)):
-            await self._submit([_deposit(*each, portals[each[1]]) for each in self._pockets])
+            await self._submit(
+                [
+                    dataset.deposit(nth, portals[each], dataset.DEPOSIT_CENTS, "growth", pocket_id=each)
+                    for nth, each in self._pockets
+                ]
+            )
         self._meter.say_bytes("a deposit", len(self._pockets), before, await self._meter.bytes())
         await self._close("deposits")
         for day in range(1, DAYS_OF_TRANSFERS + 1):
@@ -166,8 +168,7 @@ class Growth:
         others = self._pockets[self._customers :]
         if others:
             with self._meter.step("further Pocket", len(others)):
-                opened = await submit_commands(bank, [_opened(*each) for each in others])
-            found |= {pocket: UUID(str(o["portal_id"])) for (_, pocket), o in zip(others, opened, strict=True)}
+                found |= await dataset.open_pockets(bank, others, weeks=WEEKS)
         self._meter.say_bytes("an open Pocket", len(found), before, await self._meter.bytes())
         return found
 
@@ -178,7 +179,7 @@ class Growth:
         Random(day).shuffle(order)
         pairs = [pair for pair in zip(order[::2], order[1::2], strict=False) if pair[0][0] != pair[1][0]]
         with self._meter.step(f"transfer, day {day}", len(pairs)):
-            await self._submit([_transfer(day, *pair) for pair in pairs])
+            await self._submit([transfer(command_id(f"day {day}", str(e[0][1])), *e, _CENTS) for e in pairs])
         numbered = 0
         with self._meter.step(f"event that gets its numbers, day {day}", lambda: numbered):
             numbered = await sequence_events(self._bank.pool, now=await self._bank.now())
@@ -247,48 +248,6 @@ class Growth:
         say(f"verify read {sum(report.checked.values())} rows")
 
 
-def _opened(nth: int, pocket_id: UUID) -> Command:
-    return OpenPocket(
-        caller=_CALLER,
-        key=command_id("open", str(pocket_id)),
-        customers=(customer_of(nth),),
-        partner_id=PARTNER,
-        name="Reserve",
-        deposit_weeks=WEEKS,
-        reinvestment_weeks=WEEKS,
-        pocket_id=pocket_id,
-    )
-
-
-def _deposit(nth: int, pocket_id: UUID, portal: UUID) -> Command:
-    return ReceiveMoney(
-        caller=_CALLER,
-        key=command_id("deposit", str(pocket_id)),
-        customers=(customer_of(nth),),
-        rail=Rail.WIRE,
-        portal_id=portal,
-        pocket_id=pocket_id,
-        amount=dataset.DEPOSIT_CENTS,
-        description="Wire",
-        details={"wire_id": str(command_id("wire", str(pocket_id)))},
-    )
-
-
-def _transfer(day: int, payer: tuple[int, UUID], payee: tuple[int, UUID]) -> Command:
-    return TransferOnUs(
-        caller=_CALLER,
-        key=command_id(f"transfer:{day}", str(payer[1])),
-        customers=(customer_of(payer[0]), customer_of(payee[0])),
-        transfer_id=None,
-        type="PEER_TO_PEER",
-        from_pocket_id=payer[1],
-        to_pocket_id=payee[1],
-        amount=1_250_50,
-        partner_id=PARTNER,
-        order=TransferOrder(description="Invoice"),
-    )
-
-
 async def _play(location: Location, nodes: Mapping[str, Node], customers: int, pockets: int) -> None:
     say(f"| Step | Items | {BANK}, us | {COORDINATOR}, us | workers, us | Time |\n|---|---|---|---|---|---|")
     opened = await dataset.create_bank(location)
@@ -301,10 +260,7 @@ async def _play(location: Location, nodes: Mapping[str, Node], customers: int, p
 async def _distribute(servers: ClusterServers, dsn: str) -> dict[str, Node]:
     """Make the nodes, and the tables on them."""
     await servers.start()
-    conn = await connect(dsn)
-    await runner.up(conn)
-    await distribution.distribute(conn)
-    await conn.close()
+    await migrate(dsn, is_distributed=True)
     return {name: Node(servers.pid(name), servers.address(name)) for name in servers.names}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import asyncpg
 
 from benchmarks.dataset import Location
-from billfold.migrations import runner
+from billfold.migrations import distribution, runner
 from billfold.platform.database import embedded
 
 _PREFIX = "bench-"
@@ -36,7 +36,7 @@ class Database:
     def location(self, name: str) -> Location:
         """Return the place for a new bank: a database with Billfold's tables, and a folder."""
         dsn = self.empty_database(name)
-        asyncio.run(_migrate(dsn))
+        asyncio.run(migrate(dsn))
         return Location(dsn, self.path / name)
 
 
@@ -66,9 +66,12 @@ def _remove_leftovers(state_dir: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-async def _migrate(dsn: str) -> None:
+async def migrate(dsn: str, *, is_distributed: bool = False) -> None:
+    """Make the tables of a bank, on the nodes of a cluster if it is distributed."""
     conn = await asyncpg.connect(dsn)
     try:
         await runner.up(conn)
+        if is_distributed:
+            await distribution.distribute(conn)
     finally:
         await conn.close()
