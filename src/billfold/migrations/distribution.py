@@ -343,7 +343,7 @@ async def _use_two_phases(conn: Connection, tables: AbstractSet[str]) -> None:
         "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)", _KNOWN_HERE
     ):
         await conn.execute("SELECT citus_add_local_table_to_metadata($1::regclass)", _KNOWN_HERE)
-    for table in tables - {_KNOWN_HERE}:
+    for table in tables - {_KNOWN_HERE, SHARD_BATCH}:
         await conn.execute(
             f'CREATE OR REPLACE TRIGGER two_phases AFTER INSERT OR UPDATE OR DELETE ON "{table}"'
             " FOR EACH STATEMENT EXECUTE FUNCTION commit_in_two_phases()"
