@@ -17,7 +17,7 @@ from billfold.verify.customers import LedgerWalk
 from billfold.verify.runner import verify_bank
 
 # On one connection: to plan the statements of a verification takes longer than to run them on a small bank.
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.one_server]  # rows are damaged by their place
 MARKET = Market.packaged(Calendars())
 
 
