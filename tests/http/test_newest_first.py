@@ -112,6 +112,7 @@ async def test_a_cursor_of_a_different_list_order_is_refused(world):
     await world.get("/api/v1/customers/", {"cursor": now})
 
 
+@pytest.mark.one_server
 async def test_every_list_order_has_an_index(conn):
     await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
     # Those of operators cost the same while a table is empty.

@@ -17,6 +17,8 @@ async def test_tables_keyed_by_customer_are_distributed_by_customer(conn):
     # Guarded by a trigger, next to such a table, with ids of transactions, with a key of its own, without customers.
     for table in ("audit_entry", "audit_chain_head", "event", "transfer_request", "session"):
         assert places[table] is Placement.COORDINATOR
-    assert not await is_distributed(conn)
+    if await is_distributed(conn):
+        assert await distribute(conn) == []  # as an upgrade does
+        return
     with pytest.raises(MigrationError, match="no Citus"):
         await distribute(conn)

@@ -1,5 +1,6 @@
 """A morning reads the entries, trades and breaks of its day by an index, whatever happened in the years before."""
 
+import pytest
 from tests.reconciliation.books import MONDAY
 from tests.reconciliation.files import RESERVE
 from tests.support.cases import in_one_bank
@@ -16,6 +17,7 @@ PLANS = {
 }
 
 
+@pytest.mark.one_server
 @in_one_bank("name", PLANS)
 async def test_what_a_morning_reads_is_found_by_an_index(bank, morning, name):
     statement, values, expected = PLANS[name]

@@ -41,6 +41,7 @@ async def test_exposure_is_the_net_of_the_trades_of_the_days_that_are_read(bank,
     assert {each.cusip: each.units for each in both} == {cusip: traded[cusip] + before[cusip] for cusip in traded}
 
 
+@pytest.mark.one_server
 async def test_exposure_reads_trades_by_their_index_and_sorts_none(bank, desk, traded):
     async with bank.pool.acquire() as conn, conn.transaction():
         await conn.execute(_BY_INDEX)

@@ -1,6 +1,7 @@
 """An unfinished file is retried at growing intervals and blocks no other file."""
 
 import json
+import re
 from datetime import timedelta
 
 import asyncpg
@@ -18,6 +19,7 @@ from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import InvariantError, NotFound
 
 ODD = 6_66
+CONSTRAINED = "(CheckViolation|InternalServer)Error: .* check constraint"  # a cluster loses the kind of an error
 _BREAK = f"ALTER TABLE ach_entry ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID"
 _MEND = "ALTER TABLE ach_entry DROP CONSTRAINT odd"
 
@@ -59,7 +61,7 @@ async def test_a_stuck_file_line_is_retried_without_blocking_others(bank, new_ho
     file, trouble = await failing_file(bank)
     assert (file.name, file.state, trouble.tries) == ("daily.ach", "ARRIVED", 1)
     assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace_number)]
-    assert trouble.words().startswith("line 5: CheckViolationError")
+    assert re.match(f"line 5: {CONSTRAINED}", trouble.words())
     assert room.report("daily.ach")["taken"] == 2
     assert await room.gate.process_all(bank) == 0  # its time has not come
 
@@ -87,7 +89,8 @@ async def test_a_rail_file_with_too_many_failed_lines_is_postponed(bank, new_hol
     lines = [entry(n, account, amount=ODD) for n in (1, 2)]
     await room.put("odd.ach", file_of(*lines, entry(3, account)))
     _, trouble = await failing_file(bank)
-    assert (trouble.stuck, trouble.words()[:19]) == ([], "CheckViolationError")
+    assert not trouble.stuck
+    assert re.match(CONSTRAINED, trouble.words())
     await owner.execute(_MEND)
     assert await try_now(room) == 1
     assert room.report("odd.ach")["taken"] == 3
@@ -126,7 +129,7 @@ async def test_a_failed_message_of_a_wire_file_is_reported_and_blocks_no_other(b
     assert fedwire.taken("good.xml") == ["COMPLETED"]
     file, trouble = await failing_file(bank)
     assert (file.name, trouble.tries) == ("odd.xml", 1)
-    assert trouble.words().startswith("line 4: FIToFICstmrCdtTrf: CheckViolationError")
+    assert re.match(f"line 4: FIToFICstmrCdtTrf: {CONSTRAINED}", trouble.words())
     assert [each.trace for each in trouble.stuck] == [wires[1].message.message_id]
     assert await fedwire.room.gate.process_all(bank) == 0
     await owner.execute("ALTER TABLE wire DROP CONSTRAINT odd")

@@ -270,6 +270,7 @@ async def test_a_customer_page_shows_its_wires_and_events(partner_desk, partner_
     assert (await viewer.go(event)).status_code == 200
 
 
+@pytest.mark.one_server
 @pytest.mark.parametrize("statement", STATEMENTS)
 async def test_days_of_a_partner_are_counted_and_read_by_an_index(bank, statement):
     values = [ids.new(), ["CUSTODY"], date(2025, 6, 2)] if statement == _COUNTED else [ids.new(), MOMENT]

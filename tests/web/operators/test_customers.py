@@ -124,6 +124,7 @@ def _scans(plan):
     return [row[0] for row in plan if "Seq Scan" in row[0] and "on partner" not in row[0]]
 
 
+@pytest.mark.one_server
 @in_one_bank("place", range(len(_FINDERS)))
 async def test_each_meaning_of_a_text_is_looked_up_by_an_index(bank, place):
     find = _FINDERS[place]
@@ -136,6 +137,7 @@ async def test_each_meaning_of_a_text_is_looked_up_by_an_index(bank, place):
             assert _scans(await conn.fetch(f"EXPLAIN {_statement(find, values, owner)}", *values, owner)) == []
 
 
+@pytest.mark.one_server
 @in_one_bank("name", sorted({*OF_BANK, *OF_CUSTOMER}))
 async def test_each_list_is_read_in_the_order_of_an_index(bank, name):
     for of_bank, listing in ((True, OF_BANK.get(name)), (False, OF_CUSTOMER.get(name))):

@@ -127,6 +127,7 @@ async def test_an_unfreeze_proposal_ends_only_the_freeze_it_was_made_for(bank, o
     assert await _count_on_pages(olga) == len(every)
 
 
+@pytest.mark.one_server
 async def test_the_freeze_of_an_object_is_found_by_index(conn):
     await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
     plan = str(await (await conn.prepare(_FREEZE)).explain(ids.new(), "card", ids.new()))
