@@ -65,7 +65,7 @@ _LOCK = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 async def register_client(conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None) -> Client:
     """Register a client; one that acts for a customer is a member of its team at once.
 
-    Raises InvalidInput with every error, Refused `duplicate-id`, `forbidden` for the bank itself.
+    Raises InvalidInput with every error, NotFound, Refused `duplicate-id`, `forbidden` for the bank itself.
     """
     for each in (new.customer_id, new.owner_id):
         if each is not None:
@@ -76,8 +76,6 @@ async def register_client(conn: Connection, new: NewClient, *, now: datetime, cl
         await conn.execute(_NEW, *astuple(client))
     except asyncpg.UniqueViolationError:
         raise Refused("duplicate-id", f"There is a client {client.client_id!r} already.") from None
-    except asyncpg.ForeignKeyViolationError:
-        raise NotFound("There is no such customer.") from None
     return client
 
 

@@ -273,20 +273,23 @@ async def add_member(
 
     An existing member gets the role, keeps their id, and is active again. Raises NotFound.
     """
-    new_id = member_id or ids.new()
+    await _role_of(conn, customer_id)
     await keep_former(conn, customer_id, [user_id], now=now)
-    try:
-        found: UUID = await conn.fetchval(_ADD, customer_id, user_id, new_id, role, now)
-    except asyncpg.ForeignKeyViolationError:
-        raise NotFound("There is no such customer, or no such user.") from None
+    found: UUID = await conn.fetchval(_ADD, customer_id, user_id, member_id or ids.new(), role, now)
     return found
 
 
 async def require_company(conn: Db, customer_id: UUID) -> None:
-    """Refuse the bank itself and partners: applications never act for them. Raises `forbidden`."""
-    role = await conn.fetchval("SELECT role FROM customer WHERE customer_id = $1", customer_id)
-    if role is not None:
-        Organization(role).require_company()
+    """Refuse the bank itself and partners: applications never act for them. Raises NotFound, Refused `forbidden`."""
+    Organization(await _role_of(conn, customer_id)).require_company()
+
+
+async def _role_of(conn: Db, customer_id: UUID) -> str:
+    # A cluster has no foreign keys to customers.
+    role: str | None = await conn.fetchval("SELECT role FROM customer WHERE customer_id = $1", customer_id)
+    if role is None:
+        raise NotFound("There is no such customer.")
+    return role
 
 
 async def is_active_member(conn: Db, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:
