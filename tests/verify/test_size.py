@@ -19,5 +19,6 @@ async def test_thousands_of_items_in_suspense_are_verified_in_seconds(damaged_co
     await damaged_conn.execute(MANY_MORE, ITEMS)
     # One item compared with every command of the bank takes minutes.
     await damaged_conn.execute("SET LOCAL statement_timeout = '10s'")
+    await damaged_conn.execute("SET LOCAL citus.propagate_set_commands = 'local'")  # to nodes, as `verify` has it set
     report = await verify_bank(damaged_conn)
     assert report.checked["suspense_item"] > ITEMS
