@@ -1,8 +1,12 @@
 """Incoming Fedwire files: a malformed file is refused, a malformed message only itself."""
 
+import asyncio
+import os
 import re
 from datetime import date, timedelta
+from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 from msgspec.structs import replace
 from tests.support.databases import as_owner
@@ -21,6 +25,12 @@ from billfold.payments.wires.messages import message_sent
 from billfold.platform.errors import Refused
 from billfold.verify.runner import verify_bank
 
+needs_cluster = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="no Citus cluster is named")
+NAMES = """
+SELECT nodename, nodeport, 'directory_' || shardid
+  FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid)
+ WHERE shardid = get_shard_id_for_distribution_column('directory', $1::text)
+"""
 UNKNOWN = "5f0d2a4e-8f00-4000-8000-0000000000e1"
 AGAIN = "20250602SIMFED01999999"
 
@@ -362,3 +372,28 @@ async def test_a_wire_with_a_closed_or_future_settlement_day_or_wrong_environmen
     assert mistake == (3, "BizSvc", "it is of PROD, the bank of TEST")
     await fedwire.drop("late.xml", changed(paid, settles_on=date(2025, 5, 30)))
     assert fedwire.taken("late.xml") == ["COMPLETED"]
+
+
+@needs_cluster
+async def test_a_wire_to_an_account_whose_name_is_only_prepared_on_a_node_is_booked_when_it_can_be_read(
+    fedwire, holder, bank_dsn
+):
+    number = await fedwire.account_of(holder)
+    name = f"{fedwire.bank.settings.bank_routing_number}:{number}"
+    conn = await asyncpg.connect(bank_dsn)
+    host, port, names = await conn.fetchrow(NAMES, name)
+    await conn.close()
+    parts = urlsplit(bank_dsn)
+    node = await asyncpg.connect(parts._replace(netloc=f"{parts.username}@{host}:{port}").geturl())
+    # As after a crash between the phases of the commit that opened the account.
+    await node.execute(f"CREATE TABLE kept AS SELECT * FROM {names} WHERE kind = 'account' AND value = '{name}'")
+    await node.execute(f"DELETE FROM {names} WHERE kind = 'account' AND value = '{name}'")
+    await node.execute(f"BEGIN; INSERT INTO {names} SELECT * FROM kept; PREPARE TRANSACTION '{port} {number}'")
+    booking = asyncio.create_task(fedwire.drop("early.xml", await fedwire.payment("early", number)))
+    await asyncio.wait([booking], timeout=1)
+    assert not booking.done(), "whether there is such an account is not known yet"
+    await node.execute(f"COMMIT PREPARED '{port} {number}'")
+    await booking
+    assert fedwire.taken("early.xml") == ["COMPLETED"]
+    await node.execute("DROP TABLE kept")
+    await node.close()

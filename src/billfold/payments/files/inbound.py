@@ -25,6 +25,7 @@ from billfold.payments.files.store import is_content_of, read_content, seal_cont
 from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile, RailFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import claimed, read_put_aside
+from billfold.platform.database.distribution import await_prepared
 from billfold.platform.database.shortage import error_summary, is_shortage
 
 log = structlog.get_logger(__name__)
@@ -157,6 +158,7 @@ class InboundFiles(ABC):
 
     async def _process(self, bank: Bank, file: RailFile) -> None:
         content = await read_content(bank, file.file_id)
+        await await_prepared(bank.pool)  # or a payment to an account that was just opened would be returned
         try:
             fields = await self.book(bank, file, content)
         except InvalidFile as invalid:

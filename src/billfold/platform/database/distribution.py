@@ -10,8 +10,10 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
+from billfold.platform.clock import monotonic
 from billfold.platform.database.business_clock import CLOCK_LOCK
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.shortage import PATIENCE_SECONDS, PAUSE_SECONDS, database_unavailable
 from billfold.platform.errors import Unavailable
 
 HEADS_LOCKED = "ledger_heads_locked"
@@ -64,10 +66,9 @@ SET LOCAL citus.propagate_set_commands = 'local';
 SET LOCAL citus.max_intermediate_result_size = -1
 """
 _FROM_EVERY_NODE = "SELECT (SELECT customer_id FROM ledger_head LIMIT 1), (SELECT kind FROM directory LIMIT 1)"
-# Transactions that are prepared on a node, and not yet ended there; a node that does not answer may have one.
-_HALF_ENDED = """
-SELECT coalesce(sum(CASE WHEN success THEN result::int ELSE 1 END), 0) FROM run_command_on_workers(
-  'SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()')
+_PREPARED = """
+SELECT success, result FROM run_command_on_workers($$
+  SELECT coalesce(string_agg(gid, ' '), '') FROM pg_prepared_xacts WHERE database = current_database() $$)
 """
 # Where the shards lay, and where nodes know them to lie now: that is where statements go.
 _PLACES = "SELECT md5(string_agg(shardid || ' ' || groupid, ',' ORDER BY shardid, groupid)) FROM pg_dist_placement"
@@ -114,13 +115,13 @@ async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]] |
         try:
             async with asyncio.timeout(_LOCKED_SECONDS):
                 await conn.execute(_LOCK)
-                if not await conn.fetchval(_HALF_ENDED):
+                if not await _list_prepared(conn):
                     await conn.execute("COMMIT AND CHAIN")  # a pooler keeps the session, which has the lock
                     await begin_snapshots(conn)
                     if begin_others is not None:
                         await begin_others()
                     is_cut = True
-        except (TimeoutError, asyncpg.LockNotAvailableError):
+        except (TimeoutError, asyncpg.LockNotAvailableError, Unavailable):
             pass
         finally:  # no cancellation may return a connection to its pool that holds the lock
             await asyncio.shield(conn.execute(_UNLOCK if is_cut else _BEGIN_AGAIN))
@@ -128,6 +129,29 @@ async def _cut(conn: Connection, begin_others: Callable[[], Awaitable[object]] |
             return
         await asyncio.sleep(_PAUSE_SECONDS)
     raise Unavailable("A booking, or a transaction that a node has prepared, does not end.")
+
+
+async def await_prepared(conn: Db) -> None:
+    """Wait until every node has ended what it has prepared: then all that was acknowledged before can be read.
+
+    What a node has prepared when it dies cannot be read for seconds after its return, though it was acknowledged. For
+    decisions that an absent row would make wrong for good. Raises Unavailable if a node does not answer or end it.
+    """
+    if not await is_distributed(conn):
+        return
+    waiting, until = await _list_prepared(conn), monotonic() + PATIENCE_SECONDS
+    while waiting and monotonic() < until:
+        await asyncio.sleep(PAUSE_SECONDS)
+        waiting &= await _list_prepared(conn)
+    if waiting:
+        raise database_unavailable()
+
+
+async def _list_prepared(conn: Db) -> set[str]:
+    nodes = await conn.fetch(_PREPARED)
+    if not all(succeeded for succeeded, _ in nodes):
+        raise database_unavailable()
+    return {gid for _, gids in nodes for gid in gids.split()}
 
 
 async def fetch_of_all(conn: Connection, sql: str, *, timeout: float) -> Sequence[asyncpg.Record]:

@@ -41,6 +41,7 @@ from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes, NodeUnavai
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.background_work import locked, read_put_aside
+from billfold.platform.database.distribution import await_prepared
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.ids import command_id, derive
 from billfold.screening.screening import CurrentList
@@ -283,6 +284,7 @@ class ChainWatcher:
             last = min(agreed.final.number, cursor.final_number + span)
             block = await self._votes.agree_on_block(agreed.nodes, last)
             # Read after the nodes agreed, so that no final transfer is to an address that is missing here.
+            await await_prepared(self._bank.pool)
             recipients = await store.load_recipients(self._bank.pool)
             first, addresses = cursor.final_number + 1, list(recipients)
             transfers = await self._votes.agree_on_transfers(agreed.nodes, first, last, addresses) if addresses else ()
