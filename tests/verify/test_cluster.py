@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from itertools import product
+from itertools import pairwise, product
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -42,6 +42,7 @@ SELECT citus_move_shard_placement(shardid, p.nodename, p.nodeport, n.nodename, n
  WHERE shardid = get_shard_id_for_distribution_column('ledger_head', '{}'::uuid)
    AND n.groupid > 0 AND n.nodeport <> p.nodeport LIMIT 1
 """
+PREPARED = "SELECT gid, groupid FROM pg_dist_transaction WHERE gid <> ALL($1)"
 
 
 async def verified(dsn):
@@ -55,6 +56,19 @@ async def test_every_kind_of_wire_and_ach_entry_is_verified(small_rails_bank):
     report = await verified(small_rails_bank)
     assert report.is_clean, report.findings
     assert min(report.checked[table] for table in ("wire", "ach_entry", "rail_file", "posting")) > 1
+
+
+async def test_a_batch_is_prepared_on_each_node_that_it_writes_to(bank, bank_dsn):
+    teller = EngineCommands(bank, "transfers")
+    places = [await teller.new_pocket(await teller.new_customer(f"Customer {n}")) for n in range(6)]
+    conn = await asyncpg.connect(bank_dsn)
+    for place, there in pairwise(places):
+        before = [gid for gid, _ in await conn.fetch(PREPARED, [])]
+        await teller.receive_money(place, 1_000_00)
+        await teller.transfer(place, there, 1_00)
+        nodes = {await conn.fetchval(NODE, each.customer) for each in (place, there)}
+        assert nodes <= {node for _, node in await conn.fetch(PREPARED, before)}, "one phase loses one half"
+    await conn.close()
 
 
 async def test_transfers_that_go_on_are_seen_whole_and_a_damaged_row_is_named_on_each_node(bank, bank_dsn):

@@ -77,7 +77,6 @@ async def create_shard_functions(conn: Connection, anchor: str) -> None:
         )
         await conn.execute(_TAKEN_APART)
         await conn.execute(_TRIGGER)
-    await conn.execute(f"GRANT DELETE ON {SHARD_BATCH} TO {APP_ROLE}")
     moves = [
         await conn.fetchval("SELECT pg_get_functiondef($1::regproc)", name) for name in ("ledger_move", "pockets_move")
     ]
