@@ -37,7 +37,7 @@ _NUMBERS = """
 SELECT array_agg(nextval('transaction_written_no_seq')) FROM generate_series(1, $1)
 """
 # Citus prepares a connection on which it has read before only if a statement other than COPY wrote to it.
-_PREPARE = "UPDATE ledger_head SET version = version WHERE customer_id = ANY($1::uuid[]) AND version < 0"
+_PREPARE = "UPDATE ledger_head SET version = version WHERE customer_id = $1 AND version < 0"
 
 Parts = dict[str, list[tuple[Any, ...]]]
 """Rows by part."""
@@ -53,7 +53,8 @@ async def write_shards(conn: Connection, parts_by_shard: Sequence[Parts]) -> Non
     columns = [shard_column(part, n) for part, width in widths.items() for n in range(1, width + 1)]
     records = [_record(parts, widths) for parts in parts_by_shard]
     await conn.copy_records_to_table(SHARD_BATCH, records=records, columns=["customer_id", *columns])
-    await conn.execute(_PREPARE, [customer_id for customer_id, *_ in records])
+    # One statement for several shards would wait for those of other batches, until they commit.
+    await conn.executemany(_PREPARE, [(customer_id,) for customer_id, *_ in records])
 
 
 async def _number_transactions(conn: Connection, parts_by_shard: Sequence[Parts]) -> None:
