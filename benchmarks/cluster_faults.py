@@ -208,7 +208,7 @@ class Drill:
                 await self.servers.run(COORDINATOR, "SELECT recover_prepared_transactions()")
                 await self.servers.run(COORDINATOR, _MOVE, str(self.random.random()))
                 self.moves["done"] += 1
-            except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            except (OSError, UnicodeDecodeError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 self.moves["failed"] += 1
                 (self.logs / "moves.log").open("a").write(f"{error!r}\n")
 

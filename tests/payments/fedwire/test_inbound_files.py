@@ -381,7 +381,7 @@ async def test_a_wire_to_an_account_whose_name_is_only_prepared_on_a_node_is_boo
     number = await fedwire.account_of(holder)
     name = f"{fedwire.bank.settings.bank_routing_number}:{number}"
     conn = await asyncpg.connect(bank_dsn)
-    host, port, names = await conn.fetchrow(NAMES, name)
+    ((host, port, names),) = await conn.fetch(NAMES, name)
     await conn.close()
     parts = urlsplit(bank_dsn)
     node = await asyncpg.connect(parts._replace(netloc=f"{parts.username}@{host}:{port}").geturl())
