@@ -31,9 +31,7 @@ PAUSE = 0.5
 AROUND = 60
 AS_OF = "2025-07-25T15:00:00Z"
 REPORTED = ("2025-06-30", "2025-07-31")
-_RACES = (
-    rf"^/bank/(ledger($|\\?|/{bank_customer_id(b'sandbox 7')})|rails)|/sandbox/(dealers|desk|forks|tasks)/|^/sandbox"
-)
+_RACES = rf"^/bank/(ledger($|\\?|/{bank_customer_id(b'sandbox 7')})|rails|desk/orders/)|/sandbox/(dealers|desk|forks|tasks)/|^/sandbox"
 _TRAFFIC = "/request-log/|/developer/requests|^(/bank)?/partners/sandbox$"
 _ORDER = "/notifications|/events(/|$)|^/api/v2/transactions/($|\\?)"
 _SALTS = r"proof|[.]zip$"
@@ -64,7 +62,8 @@ DIFFERS = {
     "times of the wall clock's day": rb"(?<=>)\d+:\d\d [AP]M ET(?=<)|(?<=, )\d+:\d\d [AP]M ET(?=<)",
     "hashes with random salts": rb"\b[0-9a-f]{64}\b",
     "the number of a file": rb"(?<=,0000,)\d+(?=,,,2/)|\bB[AR][0-9A-F]{12}\b",
-    "the length of that": rb'(?<=us-ascii","size_bytes":)\d+',
+    "the length of that": rb'(?<=us-ascii","size_bytes":)\d+|(?<=<strong>BAI2</strong><span class="hint">)\d+',
+    "requests until now": rb"(?<=of )[\d,]+(?= in 30 days<)",
 }
 """What differs between two lives on the same server."""
 LEAST = {"answers": 1500, "documents": 300, "pages": 800}
@@ -137,7 +136,8 @@ def difference(here, raw_here, there, raw_there):
     """Return where two bodies begin to differ, but for the numbers of confirmations; nothing if they do not."""
     if here == there or printed(raw_here) == printed(raw_there):
         return None
-    at = max(0, len(os.path.commonprefix([here, there])) - AROUND)
+    same = next((n for n, (x, y) in enumerate(zip(here, there, strict=False)) if x != y), 0)
+    at = max(0, same - AROUND)
     return here[at : at + 3 * AROUND], there[at : at + 3 * AROUND]
 
 
