@@ -64,7 +64,6 @@ DIFFERS = {
     "hashes with random salts": rb"\b[0-9a-f]{64}\b",
     "the number of a file": rb"(?<=,0000,)\d+(?=,,,2/)|\bB[AR][0-9A-F]{12}\b",
     "the length of that": rb'(?<=us-ascii","size_bytes":)\d+|(?<=<strong>BAI2</strong><span class="hint">)\d+',
-    "requests until now": rb"(?<=of )[\d,]+(?= in 30 days<)",
 }
 """What differs between two lives on the same server."""
 LEAST = {"answers": 1500, "documents": 300, "pages": 800}

@@ -164,7 +164,9 @@ class Pages:
         waiting, seen, patterns = deque([self._home, "/"]), {self._home, "/"}, Counter[str]()
         while waiting:
             path = waiting.popleft()
-            answer = self._reading.keep("pages", self._name, path, get(self._http, path))
+            answer = get(self._http, path)
+            if not self._unread.search(path):
+                self._reading.keep("pages", self._name, path, answer)
             links = [answer.headers["location"]] if answer.is_redirect else []
             if "text/html" in answer.headers.get("content-type", ""):
                 links += [unescape(each) for each in _LINK.findall(answer.text)]
