@@ -209,7 +209,12 @@ class CardNetwork(Client):
 
     async def _tell(self, purchase: Purchase, kind: str, cents: int | None) -> Any:
         """Send a message until it is answered."""
-        answer = await self.ask("POST", MESSAGES, self._message(purchase, kind, cents))
+        message = self._message(purchase, kind, cents)
+        answer = await self.ask("POST", MESSAGES, message)
+        # What was answered in time without the bank's decision may be booked: the same message tells later.
+        while answer.status == HTTPStatus.OK and answer.body["reason"] in UNDECIDED:
+            await asyncio.sleep(1)
+            answer = await self.ask("POST", MESSAGES, message)
         if answer.status != HTTPStatus.OK:
             self.wrong.append(f"{kind} of {purchase}: {answer}")
             return {"approved_amount": 0}
