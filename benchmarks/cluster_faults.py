@@ -43,7 +43,7 @@ NODES, PROCESSES = (COORDINATOR, THIS, OTHER), (SERVE, WORK)
 BUSY = "(unavailable)"
 SELDOM = 4
 """Stops, and faults of processes of Billfold, are so much rarer than kills of nodes."""
-AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 4.0, 1.5, 10.0
+AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 4.0, 4.0, 10.0
 TRIES, PROGRESS, SAY_EACH = 20, 5, 10
 MORE_SETTINGS = """
 archive_mode = off
@@ -224,7 +224,9 @@ async def play(drill: Drill, bank: Bank, plan: list[Fault], told: argparse.Names
         bank.report()
     environment, said = drill.commands[SERVE][1], BUSY
     for _ in range(TRIES):
-        verified = subprocess.run(child_command_line("verify"), env=environment, check=False, capture_output=True)
+        command = child_command_line("verify")
+        # In a thread: the nodes are asked through the proxies of this process.
+        verified = await asyncio.to_thread(subprocess.run, command, env=environment, check=False, capture_output=True)
         said = (verified.stdout + verified.stderr).decode() if verified.returncode else "clean"
         if BUSY not in said:
             break
