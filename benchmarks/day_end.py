@@ -53,7 +53,7 @@ class DayEnd(BankWorkload):
         """Bring customers up to date, as a second worker does, until the day is closed; return how many pockets."""
         day, closed = await self.fetch(_HOUSE_DAY), 0
         while await self.fetch(_HOUSE_DAY) == day:
-            work = await catch_up_due(self._bank, await self._bank.now(), helper=1)
+            work = await catch_up_due(self._bank, await self._bank.now(), ahead=1)
             closed += work.happened["close"]
             await asyncio.sleep(_LOOK_SECONDS)
         return closed

@@ -184,12 +184,12 @@ async def next_due(conn: Db) -> datetime | None:
 
 
 async def catch_up_due(
-    bank: Bank, by: datetime, *, put_aside: Collection[str] = (), helper: int = 0
+    bank: Bank, by: datetime, *, put_aside: Collection[str] = (), ahead: int = 0
 ) -> WorkResults[UUID]:
     """Bring every customer with work due by `by` up to the bank's now, which is not earlier.
 
-    A customer for whom it fails stays due and does not block the others. Those in `put_aside` are skipped. The nth
-    `helper` leaves the first customers to those before it. Two processes that take one do its work once all the same.
+    A customer for whom it fails stays due and does not block the others. Those in `put_aside` are skipped, and
+    the first customers for each process `ahead` of this one. Two processes that take one do its work once all the same.
     """
     result = WorkResults[UUID](Counter(), {})
     excluded = {bank.own_id, *map(UUID, put_aside)}
@@ -199,7 +199,7 @@ async def catch_up_due(
         while True:
             async with lock:
                 if not waiting:
-                    rows = await bank.pool.fetch(_DUE_CUSTOMERS, by, list(excluded), _READ_MAX, helper * _READ_MAX)
+                    rows = await bank.pool.fetch(_DUE_CUSTOMERS, by, list(excluded), _READ_MAX, ahead * _READ_MAX)
                     waiting.extend(row["customer_id"] for row in rows)
                 customers, waiting[:BATCH_MAX] = waiting[:BATCH_MAX], ()
                 excluded.update(customers)

@@ -256,10 +256,10 @@ async def purge_files(bank: Bank) -> int:
 
 async def do_due_work(bank: Bank) -> int:
     """Bring the bank up to now, or help another worker that is doing it; nothing during a walk of the clock."""
-    for helper, lock in enumerate((DUE_WORK_LOCK, *DUE_HELP_LOCKS)):
+    for ahead, lock in enumerate((DUE_WORK_LOCK, *DUE_HELP_LOCKS)):
         async with locked(bank.pool, lock) as conn:
             if conn is not None:
-                return await (_help(bank, helper) if helper else _catch_up_all(bank))
+                return await (_help(bank, ahead) if ahead else _catch_up_all(bank))
     return 0
 
 
@@ -279,10 +279,10 @@ async def _run_alone(bank: Bank, lock: int, aside_as: str, *, kinds: Collection[
     return _log_completed_work(await bank.now(), jobs)
 
 
-async def _help(bank: Bank, helper: int) -> int:
+async def _help(bank: Bank, ahead: int) -> int:
     """Bring customers up to date; a failure is found again, and recorded, by the worker that is helped."""
     waiting = (await read_put_aside(bank.pool, DUE_WORK, wall_now())).waiting
-    return (await catch_up_due(bank, await bank.now(), put_aside=waiting, helper=helper)).happened.total()
+    return (await catch_up_due(bank, await bank.now(), put_aside=waiting, ahead=ahead)).happened.total()
 
 
 async def _catch_up_all(bank: Bank) -> int:
