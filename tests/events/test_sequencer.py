@@ -1,5 +1,7 @@
 """Event sequences without gaps for partners and customers, and deliveries for subscriptions."""
 
+import asyncio
+
 import asyncpg
 import pytest
 from tests.support.events import (
@@ -211,6 +213,23 @@ async def test_sequencing_without_waiting_does_nothing_during_a_concurrent_trans
         assert await sequence_events(second_conn, now=NOW, wait=False) == 0
 
 
+async def test_events_committed_while_others_are_sequenced_are_sequenced_once(conn, second_conn, database_dsn):
+    async def raise_events(customer):
+        own = await asyncpg.connect(database_dsn)
+        for _ in range(400):
+            await raise_event(own, customer)
+        await own.close()
+
+    customers = [await add_customer(conn) for _ in range(6)]
+    raising = asyncio.gather(*map(raise_events, customers))
+    sequenced = 0
+    while not raising.done():
+        sequenced += await sequence_events(second_conn, now=NOW)
+    await raising
+    assert sequenced + await sequence_events(second_conn, now=NOW) == 2400
+    assert len(await sequences_of_events(conn)) == 2400
+
+
 async def test_has_new_events_is_true_when_an_event_was_raised(conn, second_conn):
     anna, bert = await add_customer(conn), await add_customer(conn)
     assert not await sequencer.has_new_events(conn)
@@ -254,8 +273,8 @@ async def test_sequencing_a_long_event_log_uses_no_sequential_scan(conn):
     await raise_event(conn, anna)
     async with conn.transaction():
         position = await conn.fetchval(sequencer._POSITION, sequencer.SEQUENCER)
-        await conn.execute(sequencer._PLANNER_SETTINGS)
+        snapshot = await conn.fetchval(sequencer._SNAPSHOT)
         objects = list(OBJECT_FIELDS), list(OBJECT_FIELDS.values())
-        parameters = (position, sequencer.SEQUENCER, list(EVERYTHING), list(EVERYTHING), NOW, *objects)
+        parameters = (position, sequencer.SEQUENCER, list(EVERYTHING), list(EVERYTHING), NOW, *objects, snapshot)
         plan = await conn.fetch(f"EXPLAIN (ANALYZE, FORMAT TEXT) {sequencer._SEQUENCE}", *parameters)
     assert "Seq Scan on event" not in "\n".join(row[0] for row in plan)

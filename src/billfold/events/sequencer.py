@@ -21,15 +21,17 @@ SEQUENCER = "sequencer"
 STATEMENT_TIMEOUT_SECONDS = 3_600.0
 """Timeout of one statement: after a time without a worker there is much to read."""
 
-# Written so that each half is an index scan, whatever the planner's estimate of its size.
+# Written so that each half is an index scan, whatever the planner's estimate of its size. A cluster reads the parts of
+# one statement by several snapshots: what is committed after the one given is left to the next time.
 _NEW_EVENTS = """
 SELECT customer_id, event_no, event_id, kind, payload, raised_at, xid
-  FROM event WHERE xid >= pg_snapshot_xmax($1::text::pg_snapshot)
+  FROM event WHERE xid >= pg_snapshot_xmax($1::text::pg_snapshot) AND pg_visible_in_snapshot(xid, $8::text::pg_snapshot)
 UNION ALL
 SELECT customer_id, event_no, event_id, kind, payload, raised_at, xid
   FROM event WHERE xid = ANY(ARRAY(SELECT pg_snapshot_xip($1::text::pg_snapshot)))
+               AND pg_visible_in_snapshot(xid, $8::text::pg_snapshot)
 """
-_ADVANCE = "UPDATE event_reader SET position = pg_current_snapshot() WHERE name = $2"
+_ADVANCE = "UPDATE event_reader SET position = $8::text::pg_snapshot WHERE name = $2"
 _HAS_NEW = """
 SELECT coalesce((SELECT xid FROM event ORDER BY xid DESC LIMIT 1) >= pg_snapshot_xmax(position),
                 false)
@@ -38,7 +40,10 @@ SELECT coalesce((SELECT xid FROM event ORDER BY xid DESC LIMIT 1) >= pg_snapshot
 """
 _POSITION = "SELECT position::text FROM event_reader WHERE name = $1 FOR UPDATE"
 # Statistics lag behind the end of the log, and a plan for any position would read all of it.
-_PLANNER_SETTINGS = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan"
+_SNAPSHOT = """
+SELECT pg_current_snapshot()::text,
+       set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)
+"""
 # A dump contains transaction ids of a server that had counted higher than the new one.
 _IS_RESTORED = """
 SELECT coalesce(bool_or(pg_snapshot_xmax(position) > pg_snapshot_xmax(pg_current_snapshot())),
@@ -128,9 +133,9 @@ async def sequence_events(conn: Connection | Pool, *, now: datetime, wait: bool 
         position = await tx.fetchval(_POSITION if wait else f"{_POSITION} SKIP LOCKED", SEQUENCER)
         if position is None:
             return 0
-        await tx.execute(_PLANNER_SETTINGS)
+        snapshot = await tx.fetchval(_SNAPSHOT)
         objects = list(OBJECT_FIELDS), list(OBJECT_FIELDS.values())
-        parameters = (position, SEQUENCER, PARTNER_KINDS, CUSTOMER_KINDS, now, *objects)
+        parameters = (position, SEQUENCER, PARTNER_KINDS, CUSTOMER_KINDS, now, *objects, snapshot)
         return int(await tx.fetchval(_SEQUENCE, *parameters, timeout=STATEMENT_TIMEOUT_SECONDS))
 
 
