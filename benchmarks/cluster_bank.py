@@ -41,7 +41,7 @@ from simulation.processes import found
 if TYPE_CHECKING:
     from benchmarks.cluster_faults import Drill
 
-LINES, PLACES, JOINING = 28, 40, 16
+LINES, PLACES, JOINING = 64, 40, 16
 SERVE, WORK = "serve", "worker"
 SEED = "the seed of a bank under faults"
 QUIET_SECONDS, AGAIN, DAY_SECONDS = 420.0, 500, 120
@@ -158,7 +158,7 @@ class Bank:
         drill.told, drill.progress = self.told, self.acknowledged  # type: ignore[method-assign]
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, drill.end.set)
         moving = asyncio.create_task(drill.move())
-        playing = asyncio.create_task(drill.faults(plan, until))
+        playing = asyncio.create_task(drill.faults(plan, commands, until))
         days = asyncio.create_task(self._days())
         await playing
         while self.acknowledged() < commands and monotonic() < until and not drill.end.is_set():

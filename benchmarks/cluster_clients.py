@@ -21,9 +21,9 @@ from simulation.members import MembersLife
 from simulation.oracles import UNITS_PER_CENT
 
 STEPS = {"wire_in": 6, "ach_in": 8, "pay": 30, "wire_out": 10, "ach_out": 10, "give_back": 2, "member_pay": 8}
-STEPS |= {"card_pay": 16, "usdc_in": 2, "batch": 8, "limits": 3}
+STEPS |= {"card_pay": 16, "usdc_in": 2, "batch": 12, "limits": 3}
 """Each step with its weight."""
-ROWS, WIRES, BATCH_SECONDS = 100, 0.03, 2.0
+ROWS, WIRES, BATCH_SECONDS = 200, 0.03, 1.0
 """The rows of a batch, the share of wires among them, and how often its client looks for the result."""
 CARD_KEY = b"a key with which processors sign"
 Request = tuple[str, str, bytes, str]

@@ -43,7 +43,7 @@ NODES, PROCESSES = (COORDINATOR, THIS, OTHER), (SERVE, WORK)
 BUSY = "(unavailable)"
 SELDOM = 4
 """Stops, and faults of processes of Billfold, are so much rarer than kills of nodes."""
-AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 4.0, 4.0, 10.0
+AWAY_SECONDS, STOPPED_SECONDS, AIM_SECONDS, CALM_SECONDS, STARTING_SECONDS = (0.1, 1.0), (0.5, 4.0), 4.0, 20.0, 10.0
 TRIES, PROGRESS, SAY_EACH = 20, 5, 10
 MORE_SETTINGS = """
 archive_mode = off
@@ -145,8 +145,8 @@ class Drill:
         with (self.logs / f"{name}.log").open("ab") as log:
             self.children[name] = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
 
-    async def faults(self, plan: list[Fault], until: float) -> None:
-        """Play faults one after the other, each at its moment."""
+    async def faults(self, plan: list[Fault], commands: int, until: float) -> None:
+        """Play faults one after the other, each at its moment, with as much acknowledged between them as is left."""
         self.random.shuffle(plan)
         began = monotonic()
         while plan and monotonic() < until and not self.end.is_set():
@@ -167,11 +167,11 @@ class Drill:
             self.counts[fault] += 1
             if self.counts.total() % SAY_EACH == 0:
                 say(f"{monotonic() - began:.0f} s: {self.counts.total()} faults; {self.told()}")
-            await self.calm()
+            await self.calm((commands - self.progress()) // (len(plan) + 1))
 
-    async def calm(self) -> None:
-        """Wait until clients have been answered again."""
-        enough, until = self.progress() + PROGRESS, monotonic() + CALM_SECONDS
+    async def calm(self, commands: int) -> None:
+        """Wait until clients have been answered so often."""
+        enough, until = self.progress() + max(commands, PROGRESS), monotonic() + CALM_SECONDS
         while self.progress() < enough and monotonic() < until:
             await asyncio.sleep(0.1)
 

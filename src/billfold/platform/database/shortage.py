@@ -35,6 +35,8 @@ _SHORTAGES = (
     # 25006 and 57014: a standby that is not the primary yet, a statement longer than the server allows.
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.QueryCanceledError,
+    # 40P01: a batch and the end of a move of shards waited for each other.
+    asyncpg.DeadlockDetectedError,
     # The driver's messages for a connection that ended, also if the server's last message came between two statements.
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
