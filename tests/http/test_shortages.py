@@ -90,8 +90,10 @@ async def test_transient_database_errors_are_retried(bank_dsn, send):
 def test_a_node_that_its_coordinator_lost_is_a_shortage_and_another_internal_error_is_not():
     lost = [
         "failure on connection marked as essential: 10.0.0.2:5432",
+        "postmaster was shut down, exiting",
         "server closed the connection unexpectedly\n\tThis probably means",
         "terminating connection due to unexpected postmaster exit",
     ]
     assert all(shortage.is_shortage(asyncpg.InternalServerError(each)) for each in lost)
+    assert shortage.is_shortage(asyncpg.DeadlockDetectedError("involved in a distributed deadlock"))
     assert not shortage.is_shortage(asyncpg.InternalServerError("duplicate key value violates unique constraint"))

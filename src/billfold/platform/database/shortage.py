@@ -45,7 +45,7 @@ _SHORTAGES = (
 )
 _NODE_LOST = re.compile(
     "failure on connection marked as essential|(server closed the|terminating) connection|connection not open|"
-    "could not (receive|send) data (from|to) server|no connection to the server"
+    "could not (receive|send) data (from|to) server|no connection to the server|postmaster was shut down"
 )
 """The beginnings of what a coordinator of a cluster says, as an internal error, of a node that it has lost."""
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
