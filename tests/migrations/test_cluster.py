@@ -1,5 +1,6 @@
 """Statements that a Citus cluster takes; the plans need BILLFOLD_TEST_CITUS_URL (docs/operate/distributed.md)."""
 
+import asyncio
 import hashlib
 import importlib
 import os
@@ -14,6 +15,8 @@ import asyncpg
 import pytest
 
 import billfold
+from billfold.ledger.scheduler import run_scheduled_jobs, schedule
+from billfold.ledger.types import ScheduledJob
 
 SOURCES = Path(billfold.__file__).parent
 STATEMENT = re.compile(r"\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b")
@@ -150,3 +153,19 @@ async def test_a_write_to_the_coordinator_and_one_worker_is_committed_in_two_pha
                 await conn.execute(each)
         assert any("COMMIT PREPARED" in each for each in said), order
         said.clear()
+
+
+@needs_cluster
+async def test_a_job_waits_for_what_a_node_has_prepared(bank, bank_dsn):
+    ran = []
+    bank.job_runners = {"look": lambda _, job: asyncio.sleep(0, ran.append(job))}
+    await schedule(bank.pool, [ScheduledJob("look", bank.own_id, bank.own_id, await bank.now())])
+    at, port = await bank.pool.fetchrow("SELECT nodename, nodeport FROM pg_dist_node WHERE groupid = 1")
+    node = await asyncpg.connect(bank_dsn, host=at, port=port)
+    await node.execute("BEGIN; CREATE TABLE prepared (); PREPARE TRANSACTION 'prepared'")
+    working = asyncio.create_task(run_scheduled_jobs(bank, await bank.now()))
+    await asyncio.sleep(0.5)
+    assert not ran
+    await node.execute("COMMIT PREPARED 'prepared'")
+    await node.close()
+    assert (await working).happened == {"look": 1}

@@ -143,8 +143,7 @@ class Clerk:
     async def _do(self, statement, result, more):
         async with self._turn:
             nodes = await asyncio.wrap_future(self._connected)
-            for conn in nodes:
-                await _repeat_while_in_use(conn, statement)
+            await asyncio.gather(*(_repeat_while_in_use(conn, statement) for conn in nodes))
             for each in more:
                 await nodes[0].execute(each)
         return result

@@ -84,10 +84,9 @@ SELECT DISTINCT ON (object_id) object_id, row::text FROM former_row
 """
 _REMOVE = "DELETE FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
 _STEP_UP = "SELECT step_up FROM dual_control WHERE customer_id = $1"
-# All of them, in one order, so that two transactions never wait for each other.
-_LOCK_CAPS = """
-SELECT 1 FROM approval_rule WHERE customer_id = $1 AND daily_cap IS NOT NULL ORDER BY rule_id FOR UPDATE
-"""
+LOCK = "SELECT 1 FROM customer WHERE customer_id = $1 FOR NO KEY UPDATE"
+"""So that of two decisions at once the second sees what the first uses or adds. A row of the node that has it: it is
+locked until that node has committed, while a row of the coordinator is free before."""
 _USED = """
 SELECT (SELECT coalesce(sum(q.amount), 0) FROM transfer_request q
           LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
@@ -157,7 +156,7 @@ class DailyCaps:
         if rule.daily_cap is None:
             return True
         if not self._used:
-            await self._conn.execute(_LOCK_CAPS, self._key)
+            await self._conn.execute(LOCK, self._key)
         if rule.rule_id not in self._used:
             self._used[rule.rule_id] = await read_used(self._conn, self._key, rule, *self._rest)
         if self._used[rule.rule_id] + amount > rule.daily_cap:

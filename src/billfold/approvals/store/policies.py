@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals.rules import policy_refusal, tighten
-from billfold.approvals.store.approval_rules import DailyCaps, load_rules, requirement_under
+from billfold.approvals.store.approval_rules import LOCK, DailyCaps, load_rules, requirement_under
 from billfold.approvals.store.policy_facts import Parties, Usage, load_parties, load_usage
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Actor, ApprovalRequirement
@@ -27,8 +27,6 @@ _COLUMNS = (
 _BY_THEN = "created_at <= coalesce($2::timestamptz, 'infinity')"
 _LATEST = f"{_COLUMNS} AND {_BY_THEN} ORDER BY version DESC LIMIT 1"
 _ONE = f"{_COLUMNS} AND {_BY_THEN} AND version = $3"
-# So that of two requests at once the second sees what the first uses.
-_LOCK = "SELECT 1 FROM customer WHERE customer_id = $1 FOR NO KEY UPDATE"
 _REQUESTED = """
 SELECT request_id, member_id, business_date, created_at, written_no, series_id, batch_id FROM transfer_request
  WHERE customer_id = $1 AND request_id = ANY($2) ORDER BY created_at, written_no
@@ -124,7 +122,7 @@ async def requirements_for(
     caps = DailyCaps(conn, by.customer_id, by.business_date, except_for=[each.request_id for each in contents])
     policy = None
     if version is not None:
-        await conn.execute(_LOCK, by.customer_id)
+        await conn.execute(LOCK, by.customer_id)
         policy = await _load(
             bank, conn, by.customer_id, contents, members=[by.member_id], day=by.business_date, now=by.now
         )

@@ -1,6 +1,6 @@
 """Reviews: one per person and content, recorded by members who may review; and the members themselves.
 
-Every review locks the same rows in the same order: the request, then memberships. So the second of
+Every review locks the same rows in the same order: the request, the customer, then memberships. So the second of
 two concurrent reviews sees the first, and a reviewer whose role is being changed either still
 has the old role or is refused.
 """
@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals import rules
-from billfold.approvals.store.approval_rules import write
+from billfold.approvals.store.approval_rules import LOCK, write
 from billfold.approvals.store.requests import RequestKind, RequestType
 from billfold.approvals.types import (
     Actor,
@@ -108,6 +108,7 @@ async def record_review(
     `approval-out-of-order`, `content-changed`, and the code of its kind for a request that is decided.
     """
     conn, terms = audited_action.conn, request.terms
+    await conn.execute(LOCK, by.customer_id)
     member_state = await _lock_members(conn, by, request)
     requesters = await users_behind(conn, request.user_id, request.client_id)
     rules.check_reviewer(

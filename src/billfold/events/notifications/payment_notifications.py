@@ -24,6 +24,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.background_work import put_aside, read_put_aside
 from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.distribution import await_prepared
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.database.shortage import is_shortage
 from billfold.platform.dates import iso_z
@@ -144,6 +145,7 @@ async def notify_of_payments(conn: Db, vault: Vault, *, now: datetime, wait: boo
     await sequencer.sequence_events(conn, now=now, wait=wait)
     processed = 0
     while processed < EVENTS_MAX and await conn.fetchval(_HAS_NEW):
+        await await_prepared(conn)  # an event is seen before what other nodes have of its payment
         async with in_transaction(conn) as tx:
             step = await _process_events(tx, vault, now, mark=_LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED")
         if step is None:
