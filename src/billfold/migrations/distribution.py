@@ -318,11 +318,14 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
 
 
 async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> list[str]:
-    """Drop foreign keys between tables with different placements: no node could check that the other row exists."""
+    """Drop foreign keys between tables with different placements: no node could check that the other row exists.
+
+    Of two tables on every node, too: Citus lets only those change a row that may change the rows it refers to.
+    """
     dropped = []
     for name, table, referred in await conn.fetch(_FOREIGN_KEYS):
         # Citus hides its shards among the tables, but not their keys.
-        if table in places and places[table] is not places[referred]:
+        if table in places and (places[table] is not places[referred] or places[table] is Placement.EVERYWHERE):
             await conn.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"')
             dropped.append(name)
     return dropped
