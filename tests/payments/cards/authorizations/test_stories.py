@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import asyncpg
+import pytest
 from tests.support.cards import FUNDED
 
 from billfold.verify.runner import verify_bank
@@ -94,6 +95,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.one_server
 async def test_verify_reports_a_damaged_card_authorization(cardholder, bank_dsn):
     bank = cardholder.desk.bank
     await cardholder.desk.ask(
