@@ -2,19 +2,22 @@
 
 `python -m benchmarks.cluster_drill restore BIN`: all nodes are lost, and restored to one restore point. `failover`: a
 worker, then the coordinator is killed, and its standby promoted. `rebalance`: shards are moved, a worker is added, and
-shards are moved to it. BIN is the folder of the programs of a PostgreSQL that has Citus.
+shards are moved to it. `upgrade`: this release migrates and takes over from the one before, in whose checkout
+PYTHONPATH has to be. BIN is the folder of the programs of a PostgreSQL that has Citus.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from time import sleep
 
 from benchmarks import failover
@@ -29,6 +32,7 @@ from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 
 POINTS = 5
+KILLED_AFTER_SECONDS = 0.4
 _MOVED = """
 SELECT citus_move_shard_placement(s.shardid, '127.0.0.1', $1, '127.0.0.1', $2, 'force_logical')
   FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)
@@ -53,10 +57,11 @@ SELECT count(*) || ' events, ' || pg_total_relation_size('event') / count(*) || 
 class Drill:
     """A distributed bank under load, and what happens to it."""
 
-    def __init__(self, servers: ClusterServers, load: Transfers, processes: ExitStack) -> None:
+    def __init__(self, servers: ClusterServers, load: Transfers, environment: dict[str, str]) -> None:
         self.servers = servers
         self.load = load
-        self.processes = processes
+        self.environment = environment
+        self.processes = ExitStack()
         self.sending: asyncio.Task[None] | None = None
 
     async def restore(self) -> str:
@@ -125,6 +130,53 @@ class Drill:
         await self.end_load()
         return ""
 
+    async def upgrade(self) -> str:
+        """Migrate while the release before serves, killed later each time until it is done; then take over from it."""
+        after = KILLED_AFTER_SECONDS
+        del self.environment["PYTHONPATH"]
+        while await self.migrate(after):
+            after += KILLED_AFTER_SECONDS
+        self.environment |= {f"{PREFIX}PORT": str(PORT + 1), f"{PREFIX}HTTP_PORT": str(PORT + 20_001)}
+        with self.processes.pop_all() as older:
+            self.load.longest = 0.0
+            await asyncio.to_thread(self.start, MANAGEMENT_PORT + 1)
+            self.load.ports = [PORT, PORT + 1]
+            await asyncio.sleep(2 * CALM_SECONDS)
+            say(f"both releases serve; longest without a transfer {self.load.longest:.1f} s")
+            self.load.longest, self.load.ports = 0.0, [PORT + 1]
+            await asyncio.to_thread(older.close)
+        await asyncio.sleep(CALM_SECONDS)
+        say(f"the release before has ended; longest without a transfer {self.load.longest:.1f} s")
+        await self.end_load()
+        return ""
+
+    async def migrate(self, killed_after: float) -> bool:
+        """Migrate, and say what transfers saw of it; return whether it was killed."""
+        began, self.load.longest = monotonic(), 0.0
+        command = child_command_line("migrate", "up")
+        process = await asyncio.create_subprocess_exec(*command, env=self.environment, stdout=PIPE, stderr=STDOUT)
+        assert process.stdout
+        first = await process.stdout.readline()
+        said = asyncio.create_task(process.communicate())
+        await asyncio.wait([said], timeout=killed_after)
+        if not said.done():
+            process.kill()
+        output, _ = await said
+        took = monotonic() - began
+        await asyncio.sleep(1)
+        say(
+            f"migrate up ended with {process.returncode} in {took:.1f} s; longest without a transfer {self.load.longest:.1f} s;"
+            f" {(first + output).decode().splitlines()}; {dict(self.load.counts)}"
+        )
+        return process.returncode == -signal.SIGKILL
+
+    def start(self, management_port: int = MANAGEMENT_PORT) -> None:
+        """Start `serve` and `worker`, and return when they are ready."""
+        managed = {f"{PREFIX}MANAGEMENT_PORT": str(management_port)}
+        failover.start(self.processes, "serve", self.environment | managed)
+        failover.start(self.processes, "worker", self.environment)
+        failover.await_ready(management_port)
+
     async def timed(self, what: str, statement: str, *values: int) -> None:
         """Run a statement on the coordinator; say how long it took, and what transfers saw of it."""
         began, self.load.longest = monotonic(), 0.0
@@ -179,12 +231,10 @@ def main() -> None:
             behind_proxy="yes",
             trusted_proxies="127.0.0.1",
         )
-        with ExitStack() as processes:
-            failover.start(processes, "serve", environment | {f"{PREFIX}MANAGEMENT_PORT": str(MANAGEMENT_PORT)})
-            failover.start(processes, "worker", environment)
-            failover.await_ready()
+        drill = Drill(servers, load, environment)
+        with drill.processes:
+            drill.start()
             sleep(1)
-            drill = Drill(servers, load, processes)
             said = asyncio.run(drill.play(getattr(drill, name)))
         say(f"{said} {asyncio.run(failover.compare(location.dsn, load.acknowledged))}; answers {dict(load.counts)}")
         verified = subprocess.run(child_command_line("verify"), env=environment, check=False, capture_output=True)

@@ -58,6 +58,7 @@ class Transfers:
         self.acknowledged: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
         self.longest = 0.0
+        self.ports = [PORT]
         self._credentials, self._payees, self._draw = credentials, payees, Random(1)
         self._calls: dict[str, Call] = {}
         self._began, self._sent = monotonic(), 0
@@ -82,13 +83,13 @@ class Transfers:
             await asyncio.sleep(max(0.0, self._began + self._sent / PER_SECOND - monotonic()))
             key = str(ids.new())
             self._calls[key] = call = transfer_calls(self._payees, 1, self._draw)[0]
-            connection = await self._until_acknowledged(key, call, connection)
+            connection = await self._until_acknowledged(key, call, connection if len(self.ports) == 1 else None)
 
     async def _until_acknowledged(self, key: str, call: Call, connection: Streams | None) -> Streams | None:
         request = request_of(call, self._credentials, key=key, forwarded=True)
         while True:
             try:
-                connection = connection or await asyncio.open_connection("127.0.0.1", PORT)
+                connection = connection or await asyncio.open_connection("127.0.0.1", self._draw.choice(self.ports))
                 async with asyncio.timeout(ANSWER_SECONDS):
                     status, answer = await exchange(*connection, request)
             except LOST as error:
@@ -131,12 +132,12 @@ def start(stack: ExitStack, command: str, environment: Mapping[str, str]) -> Non
     stack.callback(process.terminate)
 
 
-def await_ready() -> None:
+def await_ready(port: int = MANAGEMENT_PORT) -> None:
     """Return when the server is ready. Raises WorkloadError when that takes too long."""
     until = monotonic() + START_SECONDS
     while monotonic() < until:
         try:
-            with urlopen(f"http://127.0.0.1:{MANAGEMENT_PORT}/readyz", timeout=5) as answer:
+            with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
                 if answer.status == _READY:
                     return
         except (URLError, OSError):

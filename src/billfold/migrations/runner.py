@@ -230,7 +230,7 @@ async def _until_locked(step: Migration, apply: Callable[[], Awaitable[object]],
     for _ in range(_LOCK_TRIES):
         try:
             await apply()
-        except asyncpg.LockNotAvailableError:
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
             report(f"{step.name} waits for a lock; it is tried again")
             await asyncio.sleep(_PAUSE_SECONDS)
         else:
