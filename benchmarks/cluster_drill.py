@@ -14,11 +14,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 from time import sleep
+
+import asyncpg
+from tests.migrations.test_runner import CATALOGUE
 
 from benchmarks import failover
 from benchmarks.cluster_servers import ADDED, COORDINATOR, WORKERS, ClusterServers
@@ -32,7 +36,7 @@ from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 
 POINTS = 5
-KILLED_AFTER_SECONDS = 0.4
+KILLED_AFTER_SECONDS, READING_SECONDS = 1.0, 15.0
 _MOVED = """
 SELECT citus_move_shard_placement(s.shardid, '127.0.0.1', $1, '127.0.0.1', $2, 'force_logical')
   FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)
@@ -44,8 +48,8 @@ SELECT string_agg(nodeport || ': ' || shards, ', ') FROM (
   SELECT n.nodeport, count(p.shardid) AS shards FROM pg_dist_node n JOIN pg_dist_placement p USING (groupid)
     JOIN pg_dist_shard s USING (shardid) WHERE s.logicalrelid = 'ledger_head'::regclass GROUP BY 1 ORDER BY 1) spread
 """
-
-
+_A_SHARD = "SELECT relname FROM pg_class WHERE relname ~ '^transfer_[0-9]+$' LIMIT 1"
+_SCHEMA = rf"SELECT array_agg(regexp_replace(c::text, '_[0-9]{{6}}\M', '_shard', 'g')) FROM ({CATALOGUE}) AS c"  # noqa: S608 - a constant
 _EVENTS = """
 SELECT count(*) || ' events, ' || pg_total_relation_size('event') / count(*) || ' bytes each; ' ||
        (SELECT count(*) FROM audit_entry) || ' audit entries, ' ||
@@ -132,10 +136,11 @@ class Drill:
 
     async def upgrade(self) -> str:
         """Migrate while the release before serves, killed later each time until it is done; then take over from it."""
-        after = KILLED_AFTER_SECONDS
         del self.environment["PYTHONPATH"]
+        reading, after = asyncio.create_task(self.read()), KILLED_AFTER_SECONDS
         while await self.migrate(after):
-            after += KILLED_AFTER_SECONDS
+            after *= 1.5
+        await reading
         self.environment |= {f"{PREFIX}PORT": str(PORT + 1), f"{PREFIX}HTTP_PORT": str(PORT + 20_001)}
         with self.processes.pop_all() as older:
             self.load.longest = 0.0
@@ -148,7 +153,15 @@ class Drill:
         await asyncio.sleep(CALM_SECONDS)
         say(f"the release before has ended; longest without a transfer {self.load.longest:.1f} s")
         await self.end_load()
-        return ""
+        return await self.compare_schema()
+
+    async def read(self) -> None:
+        """Hold locks of a reader on a worker, for which changes of a table wait."""
+        conn = await asyncpg.connect(self.servers.address(WORKERS[0]))
+        async with conn.transaction():
+            await conn.execute(f"LOCK TABLE {await conn.fetchval(_A_SHARD)} IN ACCESS SHARE MODE")
+            await asyncio.sleep(READING_SECONDS)
+        await conn.close()
 
     async def migrate(self, killed_after: float) -> bool:
         """Migrate, and say what transfers saw of it; return whether it was killed."""
@@ -157,18 +170,34 @@ class Drill:
         process = await asyncio.create_subprocess_exec(*command, env=self.environment, stdout=PIPE, stderr=STDOUT)
         assert process.stdout
         first = await process.stdout.readline()
-        said = asyncio.create_task(process.communicate())
-        await asyncio.wait([said], timeout=killed_after)
-        if not said.done():
+        ending = asyncio.create_task(process.communicate())
+        await asyncio.wait([ending], timeout=killed_after)
+        if not ending.done():
             process.kill()
-        output, _ = await said
+        output = first + (await ending)[0]
         took = monotonic() - began
         await asyncio.sleep(1)
-        say(
-            f"migrate up ended with {process.returncode} in {took:.1f} s; longest without a transfer {self.load.longest:.1f} s;"
-            f" {(first + output).decode().splitlines()}; {dict(self.load.counts)}"
-        )
+        say(f"migrate up ended with {process.returncode} in {took:.1f} s: {'; '.join(output.decode().splitlines())}")
+        say(f"longest without a transfer {self.load.longest:.1f} s; answers {dict(self.load.counts)}")
         return process.returncode == -signal.SIGKILL
+
+    async def compare_schema(self) -> str:
+        """Say on which nodes the schema is not that of a new distributed bank."""
+        with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
+            folder = Path(name)
+            folder.chmod(0o755)
+            new = ClusterServers(folder, self.servers.programs)
+            stack.callback(new.stop)
+            await new.start()
+            own = {f"{PREFIX}DATABASE_URL": new.address(COORDINATOR), f"{PREFIX}STATE_DIR": str(folder)}
+            migrated = child_command_line("migrate", "up", "--distributed")
+            subprocess.run(migrated, env=self.environment | own, check=True, stdout=subprocess.DEVNULL)
+            found = [[await each.run(node, _SCHEMA) for node in each.names] for each in (self.servers, new)]
+        differ = [
+            (Counter(ours) - Counter(theirs)) | (Counter(theirs) - Counter(ours))
+            for ours, theirs in zip(*found, strict=True)
+        ]
+        return f"rows of schema {[len(each) for each in found[0]]}, other than in a new bank {differ};"
 
     def start(self, management_port: int = MANAGEMENT_PORT) -> None:
         """Start `serve` and `worker`, and return when they are ready."""

@@ -51,7 +51,7 @@ class ClusterServers:
         self.names = (COORDINATOR, *(f"worker{nth}" for nth in range(1, workers + 1)))
         self._folder = folder
         self._settings = _SETTINGS + more_settings
-        self._programs = programs
+        self.programs = programs
         self.ports: dict[str, int] = {}
         self._owner = ServerUser.of(folder / "none", lambda _: None)
         self._owner.allow_traversal(folder / COORDINATOR)
@@ -181,10 +181,10 @@ class ClusterServers:
         output = self._folder / "program.log"
         with output.open("wb") as file:  # a server keeps its end of a pipe open
             ended = subprocess.run(
-                [str(self._programs / name), *arguments],
+                [str(self.programs / name), *arguments],
                 check=False,
                 cwd="/",
-                env={"PATH": os.defpath, "LC_ALL": "C", "LD_LIBRARY_PATH": str(self._programs.parent / "lib")},
+                env={"PATH": os.defpath, "LC_ALL": "C", "LD_LIBRARY_PATH": str(self.programs.parent / "lib")},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -271,7 +271,8 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
         if sys.argv[3:]:
-            servers = ClusterServers(folder, Path(sys.argv[4]), workers=int(sys.argv[3]))
+            workers = int(sys.argv[3])
+            servers = ClusterServers(folder, Path(sys.argv[4]), f"citus.shard_count = {4 * workers}\n", workers=workers)
             stack.callback(servers.stop)
             servers.ports = {COORDINATOR: free_ports(1)[0]}
             location = Location(servers.address(COORDINATOR), folder / "bank-keys")

@@ -27,7 +27,7 @@ SELECT 'constraint', contype::text, conrelid::regclass::text || '.' || conname,
        pg_get_constraintdef(oid), NULL
   FROM pg_constraint WHERE connamespace = 'public'::regnamespace
 UNION ALL
-SELECT 'index', NULL, indexrelid::regclass::text, pg_get_indexdef(indexrelid), NULL
+SELECT 'index', indisvalid::text, indexrelid::regclass::text, pg_get_indexdef(indexrelid), NULL
   FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE c.relnamespace = 'public'::regnamespace
 UNION ALL
 SELECT 'function', prokind::text, oid::regprocedure::text, prosrc, proconfig::text

@@ -6,12 +6,13 @@ directory lies by its value, the market and the partners on every node, everythi
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from enum import StrEnum
+from functools import partial
 from typing import NamedTuple
 
-from billfold.migrations.runner import MigrationError
+from billfold.migrations.runner import MigrationError, apply_briefly, exclusive, read_migrations
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import HEADS_LOCKED, SHARD_BATCH, SHARD_PARTS, shard_column
 from billfold.platform.database.pool import APP_ROLE
@@ -28,8 +29,8 @@ SELECT attname::text, format_type(atttypid, -1)
 # A column that the table numbers by itself comes last.
 _NUMBERED = "SELECT attname::text FROM pg_attribute WHERE attrelid = $1::regclass AND attidentity <> ''"
 _HAS = """
-SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute
- WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped
+SELECT attname || ' ' || format_type(atttypid, -1)
+  FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped
 """
 _BESIDE = """
 SELECT b.shardid, array_agg(c.relname::text), array_agg(s.shardid)
@@ -57,21 +58,25 @@ class _Column(NamedTuple):
 
 
 _Parts = Mapping[str, Sequence[_Column]]
+_Briefly = Callable[..., Awaitable[None]]
+"""Runs a statement about a table, whose name comes first."""
 
 
-async def create_shard_functions(conn: Connection, anchor: str) -> None:
-    """Create or replace the table of batches, next to that of the name `anchor`, its trigger and the functions."""
+async def create_shard_functions(conn: Connection, anchor: str, briefly: _Briefly) -> None:
+    """Create or complete the table of batches, next to that of the name `anchor`, its trigger and the functions."""
     parts = {part: await _columns(conn, part, kind) for part, kind in SHARD_PARTS.items()}
     columns = {
         shard_column(part, n): "text" if column.type == _PACKED else column.type
         for part, its_columns in parts.items()
         for n, column in enumerate(its_columns, start=1)
     }
-    if await conn.fetchval(_HAS, SHARD_BATCH) != ["customer_id", *columns]:
+    has = {column for (column,) in await conn.fetch(_HAS, SHARD_BATCH)}
+    added = [column for name, kind in columns.items() if (column := f"{name} {kind}[]") not in has]
+    if added and has:  # the release before names the columns that it fills
+        await briefly(SHARD_BATCH, f"ALTER TABLE {SHARD_BATCH} ADD COLUMN {', ADD COLUMN '.join(added)}")
+    elif added:
         await conn.execute("SET LOCAL citus.enable_unsafe_triggers = on")
-        await conn.execute(f"DROP TABLE IF EXISTS {SHARD_BATCH} CASCADE")
-        declared = ", ".join(f"{name} {kind}[]" for name, kind in columns.items())
-        await conn.execute(f"CREATE TABLE {SHARD_BATCH} (customer_id uuid NOT NULL, {declared})")
+        await conn.execute(f"CREATE TABLE {SHARD_BATCH} (customer_id uuid NOT NULL, {', '.join(added)})")
         await conn.execute(
             f"SELECT create_distributed_table('{SHARD_BATCH}', 'customer_id', colocate_with => $1)", anchor
         )
@@ -199,10 +204,15 @@ WITH RECURSIVE placed AS (
 )
 SELECT name, placement FROM ranked GROUP BY name, placement ORDER BY name <> $1, max(rank), name
 """
-# A statement lies with its customer, if its key names it.
-_WIDEN_KEYS = """
+# A statement lies with its customer, if its key names it. The lock of heads returns their shards, too.
+_WIDEN_KEYS = f"""
+DROP FUNCTION IF EXISTS {HEADS_LOCKED};
 ALTER TABLE statement DROP CONSTRAINT statement_pkey, ADD CONSTRAINT statement_pkey PRIMARY KEY
   (customer_id, statement_id)
+"""
+_IN_ONE_PHASE = """
+SELECT name FROM unnest($1::text[]) AS name WHERE name <> ALL($2)
+   AND NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = to_regclass(quote_ident(name)) AND tgname = 'two_phases')
 """
 _FOREIGN_KEYS = """
 SELECT conname::text, conrelid::regclass::text, confrelid::regclass::text
@@ -211,8 +221,7 @@ SELECT conname::text, conrelid::regclass::text, confrelid::regclass::text
 _SENT = "SELECT c.relname::text FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid"
 # A lock of rows is for one shard at a time. Every process takes the shards, and the customers of one, in one order.
 _LOCK_HEADS = f"""
-DROP FUNCTION IF EXISTS {HEADS_LOCKED};
-CREATE FUNCTION {HEADS_LOCKED}(customers uuid[]) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION {HEADS_LOCKED}(customers uuid[]) RETURNS TABLE (
   customer_id uuid, version bigint, entry_no bigint, event_no bigint, account_no int, booked_at timestamptz,
   business_date date, due_at timestamptz, chain bytea, serialized_book bytea, shard bigint
 ) LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
@@ -286,38 +295,48 @@ async def placements(conn: Connection) -> dict[str, Placement]:
 async def distribute(conn: Connection, progress: Callable[[str], None] | None = None) -> list[str]:
     """Send the tables of a migrated database to their nodes; return the foreign keys that cannot go along.
 
-    All or nothing; in a distributed database only new tables. Raises MigrationError if there is no Citus,
-    or if there are rows that were written on one node.
+    All or nothing; in a distributed database, which may be in use, what is new, one after the other, and again after a
+    crash. Raises MigrationError if there is no Citus, or if there are rows that were written on one node.
     """
     if not await has_citus(conn):
         raise MigrationError("this database has no Citus: CREATE EXTENSION citus, and add its nodes")
     # Its shards are not tables of the bank.
-    await conn.execute("SET citus.override_table_visibility = on")
-    async with conn.transaction():
-        await conn.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+    await conn.execute("SET citus.override_table_visibility = on; SET citus.multi_shard_modify_mode = 'sequential'")
+    briefly = partial(_briefly, conn, progress)
+    async with exclusive(conn), AsyncExitStack() as whole:
         sent = {table for (table,) in await conn.fetch(_SENT)}
         if "statement" not in sent:
+            await whole.enter_async_context(conn.transaction())
             await conn.execute(_WIDEN_KEYS)
         places = await placements(conn)
         waiting = {t: place for t, place in places.items() if place is not Placement.COORDINATOR and t not in sent}
         for table in waiting:
             if await conn.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table}")'):
                 raise MigrationError(f"only an empty table is distributed, and {table} has rows")
-        dropped = await _drop_foreign_keys(conn, places)
+        dropped = await _drop_foreign_keys(conn, places, briefly)
         for table, placement in waiting.items():
             if progress:
                 progress(f"Distributing {table} ({placement})")
-            await _send(conn, table, placement)
+            await _send(table, placement, briefly)
         await _replace_functions(conn)
-        await _use_two_phases(conn, {t for t, place in places.items() if place is Placement.COORDINATOR})
-        await create_shard_functions(conn, _ANCHOR)
+        await _use_two_phases(conn, [t for t, place in places.items() if place is Placement.COORDINATOR], briefly)
+        await create_shard_functions(conn, _ANCHOR, briefly)
         name = await conn.fetchval("SELECT quote_ident(current_database())")
         for setting in SETTINGS:
             await conn.execute(f"ALTER DATABASE {name} SET {setting}")
+        await conn.execute(f"COMMENT ON TABLE {SHARD_BATCH} IS '{len(read_migrations())}'")
     return dropped
 
 
-async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> list[str]:
+async def _briefly(
+    conn: Connection, progress: Callable[[str], None] | None, table: str, statement: str, *values: str
+) -> None:
+    """Run a statement about a table; in a bank that may be in use, in a transaction that waits briefly for locks."""
+    apply = partial(conn.execute, statement, *values, timeout=_TIMEOUT_SECONDS)
+    await (apply() if conn.is_in_transaction() else apply_briefly(conn, table, apply, progress))
+
+
+async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement], briefly: _Briefly) -> list[str]:
     """Drop foreign keys between tables with different placements: no node could check that the other row exists.
 
     Of two tables on every node, too: Citus lets only those change a row that may change the rows it refers to.
@@ -326,7 +345,7 @@ async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> 
     for name, table, referred in await conn.fetch(_FOREIGN_KEYS):
         # Citus hides its shards among the tables, but not their keys.
         if table in places and (places[table] is not places[referred] or places[table] is Placement.EVERYWHERE):
-            await conn.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"')
+            await briefly(table, f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"')
             dropped.append(name)
     return dropped
 
@@ -339,29 +358,26 @@ async def _replace_functions(conn: Connection) -> None:
         await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = 'force_custom_plan'")
 
 
-async def _use_two_phases(conn: Connection, tables: AbstractSet[str]) -> None:
+async def _use_two_phases(conn: Connection, tables: Sequence[str], briefly: _Briefly) -> None:
     """Let a transaction that writes to the coordinator and a worker commit in two phases."""
     await conn.execute(_TWO_PHASES)
     if not await conn.fetchval(
         "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)", _KNOWN_HERE
     ):
         await conn.execute("SELECT citus_add_local_table_to_metadata($1::regclass)", _KNOWN_HERE)
-    for table in tables - {_KNOWN_HERE, SHARD_BATCH}:
-        await conn.execute(
-            f'CREATE OR REPLACE TRIGGER two_phases AFTER INSERT OR UPDATE OR DELETE ON "{table}"'
-            " FOR EACH STATEMENT EXECUTE FUNCTION commit_in_two_phases()"
+    for (table,) in await conn.fetch(_IN_ONE_PHASE, tables, [_KNOWN_HERE, SHARD_BATCH]):
+        await briefly(
+            table,
+            f'CREATE TRIGGER two_phases AFTER INSERT OR UPDATE OR DELETE ON "{table}"'
+            " FOR EACH STATEMENT EXECUTE FUNCTION commit_in_two_phases()",
         )
 
 
-async def _send(conn: Connection, table: str, placement: Placement) -> None:
+async def _send(table: str, placement: Placement, briefly: _Briefly) -> None:
     if placement is Placement.EVERYWHERE:
-        await conn.execute("SELECT create_reference_table($1::regclass)", table, timeout=_TIMEOUT_SECONDS)
+        await briefly(table, f"SELECT create_reference_table('{table}')")
         return
     colocated = _ANCHOR if placement is Placement.TENANT and table != _ANCHOR else "none"
-    await conn.execute(
-        "SELECT create_distributed_table($1::regclass, $2, colocate_with => $3)",
-        table,
-        str(placement),
-        colocated,
-        timeout=_TIMEOUT_SECONDS,
+    await briefly(
+        table, "SELECT create_distributed_table($1::regclass, $2, colocate_with => $3)", table, placement, colocated
     )

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import asyncpg
 
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.distribution import is_distributed
+from billfold.platform.database.distribution import SHARD_BATCH, is_distributed
 
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<title>[a-z0-9_]+)\.(?P<way>up|down)\.sql")
 _STOP = re.compile(r"^-- Needs a stop: (.+)", re.MULTILINE)
@@ -108,8 +108,6 @@ def read_migrations(folder: Traversable | None = None) -> list[Migration]:
     return steps
 
 
-__all__ = ["MigrationError", "down", "pending", "read_migrations", "up"]
-
 _LOCK = 0x62696C6C  # "bill"
 _STEP_SECONDS = 3600.0  # for one file that others wait for; no limit while the bank is stopped
 _WAIT_SECONDS = 3600.0  # for another process that migrates
@@ -138,7 +136,12 @@ _START_OVER = (
     " directory. Its forks and backups cannot be used either."
 )
 _RECORD = "INSERT INTO schema_migration (version, name, sha256, oldest_release) VALUES ($1, $2, $3, $4)"
-_HALF_BUILT = "SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
+# The comment of the table is the newest version of which everything lies on its nodes.
+_UNDISTRIBUTED = f"""
+SELECT m.name FROM schema_migration m JOIN pg_class c ON c.oid = to_regclass('{SHARD_BATCH}')
+ WHERE m.version <= $1 AND m.version > coalesce(obj_description(c.oid, 'pg_class'), '0')::int ORDER BY m.version
+"""
+_HALF_BUILT = "SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)"
 
 # A setting of the database itself: a copy of it, such as a fork or its restored dump, needs it again. A table that the
 # application created there would hide one from other clients that a pooler gives the same session.
@@ -168,7 +171,7 @@ async def up(conn: "Connection", progress: Progress | None = None, *, folder: Tr
     steps = read_migrations(folder)
     report = progress or _ignore
     applied_names = []
-    async with _exclusive(conn):
+    async with exclusive(conn):
         await conn.execute(_HISTORY_TABLE)
         for step in await _pending_steps(conn, steps):
             report(f"Migrating to {step.name}")
@@ -183,60 +186,69 @@ async def _apply_in_transaction(conn: "Connection", step: Migration, report: Pro
     texts = step.statements if await is_distributed(conn) else [step.up]
 
     async def apply() -> None:
-        async with conn.transaction():
-            await conn.execute(_WAIT_BRIEFLY.format(LOCK_WAIT))
-            for text in texts:
-                await conn.execute(text, timeout=_limit_of(step))
-            await _record(conn, step)
+        for text in texts:
+            await conn.execute(text, timeout=_limit_of(step))
+        await _record(conn, step)
 
-    await _until_locked(step, apply, report)
+    await apply_briefly(conn, step.name, apply, report)
 
 
 async def _apply_statements(conn: "Connection", step: Migration, report: Progress) -> None:
     """Run one statement after the other, each in its own transaction: after a crash all are run again."""
     for statement in step.statements:
         index = step.built_index(statement)
-        if index and await conn.fetchval(_HALF_BUILT, index):
+        half_built = index and await conn.fetchval(_HALF_BUILT, index)
+        if half_built is False:
+            continue  # Citus would mark it as half built
+        if half_built:
             report(f"Removing {index}, which was interrupted")
             await conn.execute(f"DROP INDEX CONCURRENTLY {index}", timeout=_limit_of(step))
+        apply = partial(conn.execute, statement, timeout=_limit_of(step))
+        if statement.startswith("ALTER TABLE"):
+            await apply_briefly(conn, step.name, apply, report)
+            continue
         # A statement that waits for others without blocking them may wait.
         wait = "0" if "CONCURRENTLY" in statement.upper() else LOCK_WAIT
         await conn.execute(f"SET lock_timeout = '{wait}'")
-        in_transaction = statement.startswith("ALTER TABLE")
-        apply = partial(_execute, conn, statement, in_transaction=in_transaction, timeout=_limit_of(step))
         try:
-            await _until_locked(step, apply, report)
+            await _until_locked(step.name, apply, report)
         finally:
             await conn.execute("RESET lock_timeout")
     await _record(conn, step)
 
 
-async def _execute(conn: "Connection", statement: str, *, in_transaction: bool, timeout: float | None) -> None:
-    """Run a statement, in a transaction if the locks it takes on the nodes of a cluster are to be limited."""
-    if not in_transaction:
-        await conn.execute(statement, timeout=timeout)
-        return
-    async with conn.transaction():
-        await conn.execute(_WAIT_BRIEFLY.format(LOCK_WAIT))
-        await conn.execute(statement, timeout=timeout)
+async def apply_briefly(
+    conn: "Connection", name: str, apply: Callable[[], Awaitable[object]], report: Progress | None = None
+) -> None:
+    """Apply a change in a transaction that waits briefly for locks, on the nodes of a cluster too, until it has them.
+
+    Raises MigrationError after many tries.
+    """
+
+    async def attempt() -> None:
+        async with conn.transaction():
+            await conn.execute(_WAIT_BRIEFLY.format(LOCK_WAIT))
+            await apply()
+
+    await _until_locked(name, attempt, report or _ignore)
 
 
 async def _record(conn: "Connection", step: Migration) -> None:
     await conn.execute(_RECORD, step.version, step.name, step.sha256, step.oldest_release)
 
 
-async def _until_locked(step: Migration, apply: Callable[[], Awaitable[object]], report: Progress) -> None:
+async def _until_locked(name: str, apply: Callable[[], Awaitable[object]], report: Progress) -> None:
     """Retry until the locks are acquired within the time that others may wait. Raises MigrationError."""
     for _ in range(_LOCK_TRIES):
         try:
             await apply()
         except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
-            report(f"{step.name} waits for a lock; it is tried again")
+            report(f"{name} waits for a lock; it is tried again")
             await asyncio.sleep(_PAUSE_SECONDS)
         else:
             return
     raise MigrationError(
-        f"{step.name} did not get its lock in {_LOCK_TRIES} tries: end the long transaction that `SELECT pid,"
+        f"{name} did not get its lock in {_LOCK_TRIES} tries: end the long transaction that `SELECT pid,"
         " xact_start, query FROM pg_stat_activity ORDER BY xact_start` shows, and repeat"
     )
 
@@ -256,7 +268,7 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
     """
     steps = {step.version: step for step in read_migrations(folder)}
     applied_names = []
-    async with _exclusive(conn):
+    async with exclusive(conn):
         for version, (name, *_) in reversed((await _history(conn)).items()):
             if version <= to:
                 break
@@ -270,8 +282,9 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
 
 
 async def pending(conn: "Connection", *, folder: Traversable | None = None) -> list[str]:
-    """Return the names of the steps `up` would apply. Changes nothing; raises like `up`."""
-    return [step.name for step in await plan(conn, folder=folder)]
+    """Return the names of the steps `up` would apply, or distribute. Changes nothing; raises like `up`."""
+    steps = [step.name for step in await plan(conn, folder=folder)]
+    return steps or [name for (name,) in await conn.fetch(_UNDISTRIBUTED, len(read_migrations(folder)))]
 
 
 async def plan(conn: "Connection", *, folder: Traversable | None = None) -> list[Migration]:
@@ -311,7 +324,7 @@ async def _history(conn: "Connection") -> dict[int, _Applied]:
 
 
 @asynccontextmanager
-async def _exclusive(conn: "Connection") -> AsyncIterator[None]:
+async def exclusive(conn: "Connection") -> AsyncIterator[None]:
     """Lock out every other process that would migrate this database."""
     # A process waiting inside a statement would block an index that is built concurrently.
     async with asyncio.timeout(_WAIT_SECONDS):
