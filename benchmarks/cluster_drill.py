@@ -193,10 +193,8 @@ class Drill:
             migrated = child_command_line("migrate", "up", "--distributed")
             subprocess.run(migrated, env=self.environment | own, check=True, stdout=subprocess.DEVNULL)
             found = [[await each.run(node, _SCHEMA) for node in each.names] for each in (self.servers, new)]
-        differ = [
-            (Counter(ours) - Counter(theirs)) | (Counter(theirs) - Counter(ours))
-            for ours, theirs in zip(*found, strict=True)
-        ]
+        nodes = [(Counter(ours), Counter(theirs)) for ours, theirs in zip(*found, strict=True)]
+        differ = [(ours - theirs) + (theirs - ours) for ours, theirs in nodes]
         return f"rows of schema {[len(each) for each in found[0]]}, other than in a new bank {differ};"
 
     def start(self, management_port: int = MANAGEMENT_PORT) -> None:
