@@ -169,7 +169,7 @@ SIGNED_SPREAD = Costs(bank=cost(1.0, 0.60), coordinator=cost(0.95, 0.07), worker
 """The same on a cluster: the ratio to one server is that of docs/operate/growth.md, and a batch touches each shard."""
 CLOSED = Costs(bank=cost(0, 0.60), coordinator=cost(0, 0.50), workers=NONE)
 """A customer with ten Pockets whose day is closed, on one server: the costs in docs/operate/growth.md, ten times."""
-CLOSED_SPREAD = Costs(bank=cost(0, 0.90), coordinator=cost(0, 0.35), workers=cost(0.9 * SHARDS, 0.48))
+CLOSED_SPREAD = Costs(bank=cost(0, 1.10), coordinator=cost(0, 0.50), workers=cost(0.9 * SHARDS, 0.96))
 _NODES = {"coordinator_cores": 16, "workers": 4, "worker_cores": 8}
 LAYOUTS = (
     ("one server of 16 cores, no day end", Layout(6, 0, 16), SIGNED, CLOSED),
