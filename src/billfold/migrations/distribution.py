@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from billfold.migrations.runner import MigrationError, apply_briefly, exclusive, read_migrations
+from billfold.migrations.runner import MigrationError, Progress, exclusive, ignore, read_migrations, run_briefly
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import HEADS_LOCKED, SHARD_BATCH, SHARD_PARTS, shard_column
 from billfold.platform.database.pool import APP_ROLE
@@ -146,7 +146,6 @@ def _unnested(part: str, columns: Sequence[_Column]) -> str:
     )
 
 
-_TIMEOUT_SECONDS = 3600.0
 _ANCHOR = "ledger_head"
 """The table that all tenant tables are co-located with."""
 
@@ -214,6 +213,14 @@ _IN_ONE_PHASE = """
 SELECT name FROM unnest($1::text[]) AS name WHERE name <> ALL($2)
    AND NOT EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = to_regclass(quote_ident(name)) AND tgname = 'two_phases')
 """
+_IN_TWO_PHASES = """
+CREATE TRIGGER two_phases AFTER INSERT OR UPDATE OR DELETE ON "{}"
+FOR EACH STATEMENT EXECUTE FUNCTION commit_in_two_phases()
+"""
+_KNOW_IT = f"""
+SELECT citus_add_local_table_to_metadata('{_KNOWN_HERE}')
+ WHERE NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = '{_KNOWN_HERE}'::regclass)
+"""
 _FOREIGN_KEYS = """
 SELECT conname::text, conrelid::regclass::text, confrelid::regclass::text
   FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace ORDER BY 2, 1
@@ -262,6 +269,7 @@ END $$;
 """
 # As they are on one node, but in the language whose statements take parameters there.
 _PLANNED_WITH_VALUES = """
+DROP FUNCTION IF EXISTS tables_gathered;
 CREATE OR REPLACE FUNCTION ledger_retire(r_customer uuid[], r_account int[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE account a SET live = false FROM unnest(r_customer, r_account) AS r(customer, no)
@@ -292,7 +300,7 @@ async def placements(conn: Connection) -> dict[str, Placement]:
     }
 
 
-async def distribute(conn: Connection, progress: Callable[[str], None] | None = None) -> list[str]:
+async def distribute(conn: Connection, progress: Progress = ignore) -> list[str]:
     """Send the tables of a migrated database to their nodes; return the foreign keys that cannot go along.
 
     All or nothing; in a distributed database, which may be in use, what is new, one after the other, and again after a
@@ -302,12 +310,13 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
         raise MigrationError("this database has no Citus: CREATE EXTENSION citus, and add its nodes")
     # Its shards are not tables of the bank.
     await conn.execute("SET citus.override_table_visibility = on; SET citus.multi_shard_modify_mode = 'sequential'")
-    briefly = partial(_briefly, conn, progress)
+    briefly = partial(run_briefly, conn, progress)
     async with exclusive(conn), AsyncExitStack() as whole:
         sent = {table for (table,) in await conn.fetch(_SENT)}
         if "statement" not in sent:
             await whole.enter_async_context(conn.transaction())
             await conn.execute(_WIDEN_KEYS)
+        await conn.execute(_RESTORE_POINTS)
         places = await placements(conn)
         waiting = {t: place for t, place in places.items() if place is not Placement.COORDINATOR and t not in sent}
         for table in waiting:
@@ -315,8 +324,7 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
                 raise MigrationError(f"only an empty table is distributed, and {table} has rows")
         dropped = await _drop_foreign_keys(conn, places, briefly)
         for table, placement in waiting.items():
-            if progress:
-                progress(f"Distributing {table} ({placement})")
+            progress(f"Distributing {table} ({placement})")
             await _send(table, placement, briefly)
         await _replace_functions(conn)
         await _use_two_phases(conn, [t for t, place in places.items() if place is Placement.COORDINATOR], briefly)
@@ -326,14 +334,6 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
             await conn.execute(f"ALTER DATABASE {name} SET {setting}")
         await conn.execute(f"COMMENT ON TABLE {SHARD_BATCH} IS '{len(read_migrations())}'")
     return dropped
-
-
-async def _briefly(
-    conn: Connection, progress: Callable[[str], None] | None, table: str, statement: str, *values: str
-) -> None:
-    """Run a statement about a table; in a bank that may be in use, in a transaction that waits briefly for locks."""
-    apply = partial(conn.execute, statement, *values, timeout=_TIMEOUT_SECONDS)
-    await (apply() if conn.is_in_transaction() else apply_briefly(conn, table, apply, progress))
 
 
 async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement], briefly: _Briefly) -> list[str]:
@@ -352,7 +352,6 @@ async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement], bri
 
 async def _replace_functions(conn: Connection) -> None:
     await conn.execute(_LOCK_HEADS)
-    await conn.execute(_RESTORE_POINTS)
     await conn.execute(_PLANNED_WITH_VALUES)
     for (function,) in await conn.fetch(_GENERIC_FUNCTIONS):
         await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = 'force_custom_plan'")
@@ -361,23 +360,15 @@ async def _replace_functions(conn: Connection) -> None:
 async def _use_two_phases(conn: Connection, tables: Sequence[str], briefly: _Briefly) -> None:
     """Let a transaction that writes to the coordinator and a worker commit in two phases."""
     await conn.execute(_TWO_PHASES)
-    if not await conn.fetchval(
-        "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass)", _KNOWN_HERE
-    ):
-        await conn.execute("SELECT citus_add_local_table_to_metadata($1::regclass)", _KNOWN_HERE)
+    await conn.execute(_KNOW_IT)
     for (table,) in await conn.fetch(_IN_ONE_PHASE, tables, [_KNOWN_HERE, SHARD_BATCH]):
-        await briefly(
-            table,
-            f'CREATE TRIGGER two_phases AFTER INSERT OR UPDATE OR DELETE ON "{table}"'
-            " FOR EACH STATEMENT EXECUTE FUNCTION commit_in_two_phases()",
-        )
+        await briefly(table, _IN_TWO_PHASES.format(table))
 
 
 async def _send(table: str, placement: Placement, briefly: _Briefly) -> None:
     if placement is Placement.EVERYWHERE:
-        await briefly(table, f"SELECT create_reference_table('{table}')")
+        await briefly(table, "SELECT create_reference_table($1::regclass)", table)
         return
-    colocated = _ANCHOR if placement is Placement.TENANT and table != _ANCHOR else "none"
-    await briefly(
-        table, "SELECT create_distributed_table($1::regclass, $2, colocate_with => $3)", table, placement, colocated
-    )
+    beside = _ANCHOR if placement is Placement.TENANT and table != _ANCHOR else "none"
+    sent = "SELECT create_distributed_table($1::regclass, $2, colocate_with => $3)"
+    await briefly(table, sent, table, placement, beside)

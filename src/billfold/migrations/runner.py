@@ -155,21 +155,24 @@ END $$
 Progress = Callable[[str], None]
 
 
+def ignore(_: str) -> None:
+    """Report nothing."""
+
+
 class _Applied(NamedTuple):
     name: str
     sha256: str
     oldest_release: int
 
 
-async def up(conn: "Connection", progress: Progress | None = None, *, folder: Traversable | None = None) -> list[str]:
+async def up(conn: "Connection", report: Progress = ignore, *, folder: Traversable | None = None) -> list[str]:
     """Apply the pending steps and return their names, oldest first.
 
-    `progress` is called with each before it runs. A file that fails leaves the database in the state of the file
+    `report` is called with each before it runs. A file that fails leaves the database in the state of the file
     before it. Raises MigrationError if an applied file was edited, if the database accepts no release so
     old or is from before the first one, or if a lock cannot be acquired.
     """
     steps = read_migrations(folder)
-    report = progress or _ignore
     applied_names = []
     async with exclusive(conn):
         await conn.execute(_HISTORY_TABLE)
@@ -186,11 +189,13 @@ async def _apply_in_transaction(conn: "Connection", step: Migration, report: Pro
     texts = step.statements if await is_distributed(conn) else [step.up]
 
     async def apply() -> None:
-        for text in texts:
-            await conn.execute(text, timeout=_limit_of(step))
-        await _record(conn, step)
+        async with conn.transaction():
+            await conn.execute(_WAIT_BRIEFLY.format(LOCK_WAIT))
+            for text in texts:
+                await conn.execute(text, timeout=_limit_of(step))
+            await _record(conn, step)
 
-    await apply_briefly(conn, step.name, apply, report)
+    await _until_locked(step.name, apply, report)
 
 
 async def _apply_statements(conn: "Connection", step: Migration, report: Progress) -> None:
@@ -203,34 +208,34 @@ async def _apply_statements(conn: "Connection", step: Migration, report: Progres
         if half_built:
             report(f"Removing {index}, which was interrupted")
             await conn.execute(f"DROP INDEX CONCURRENTLY {index}", timeout=_limit_of(step))
-        apply = partial(conn.execute, statement, timeout=_limit_of(step))
         if statement.startswith("ALTER TABLE"):
-            await apply_briefly(conn, step.name, apply, report)
+            await run_briefly(conn, report, step.name, statement, timeout=_limit_of(step))
             continue
         # A statement that waits for others without blocking them may wait.
         wait = "0" if "CONCURRENTLY" in statement.upper() else LOCK_WAIT
         await conn.execute(f"SET lock_timeout = '{wait}'")
         try:
-            await _until_locked(step.name, apply, report)
+            await _until_locked(step.name, partial(conn.execute, statement, timeout=_limit_of(step)), report)
         finally:
             await conn.execute("RESET lock_timeout")
     await _record(conn, step)
 
 
-async def apply_briefly(
-    conn: "Connection", name: str, apply: Callable[[], Awaitable[object]], report: Progress | None = None
+async def run_briefly(
+    conn: "Connection", report: Progress, name: str, statement: str, *values: str, timeout: float | None = _STEP_SECONDS
 ) -> None:
-    """Apply a change in a transaction that waits briefly for locks, on the nodes of a cluster too, until it has them.
+    """Run a statement in a transaction that waits briefly for locks, on the nodes of a cluster too, until it has them.
 
-    Raises MigrationError after many tries.
+    In a transaction of the caller it waits. Raises MigrationError after many tries.
     """
+    apply = partial(conn.execute, statement, *values, timeout=timeout)
 
     async def attempt() -> None:
         async with conn.transaction():
             await conn.execute(_WAIT_BRIEFLY.format(LOCK_WAIT))
             await apply()
 
-    await _until_locked(name, attempt, report or _ignore)
+    await (apply() if conn.is_in_transaction() else _until_locked(name, attempt, report))
 
 
 async def _record(conn: "Connection", step: Migration) -> None:
@@ -255,10 +260,6 @@ async def _until_locked(name: str, apply: Callable[[], Awaitable[object]], repor
 
 def _limit_of(step: Migration) -> float | None:
     return None if step.stop_reason else _STEP_SECONDS
-
-
-def _ignore(_: str) -> None:
-    pass
 
 
 async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = None) -> list[str]:
