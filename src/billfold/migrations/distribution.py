@@ -267,7 +267,7 @@ BEGIN
   RETURN NULL;
 END $$;
 """
-# As they are on one node, but in the language whose statements take parameters there.
+# As they are on one node, but in the language whose statements take parameters there. `verify` called the first.
 _PLANNED_WITH_VALUES = """
 DROP FUNCTION IF EXISTS tables_gathered;
 CREATE OR REPLACE FUNCTION ledger_retire(r_customer uuid[], r_account int[]) RETURNS void LANGUAGE plpgsql AS $$
