@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 from asyncpg import Record
+from typing_extensions import override
 
 from billfold.accounts.notes.store import has_terms
 from billfold.accounts.pockets.as_of_store import (
@@ -21,8 +23,10 @@ from billfold.accounts.pockets.as_of_store import (
 )
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules.earnings import PocketState
+from billfold.ledger.book.draft import PocketBook
+from billfold.ledger.engine.load_books import deserialize_book
 from billfold.platform.database.connection import Db
-from billfold.platform.database.paging import BY_OPENING, KeysetList
+from billfold.platform.database.paging import BY_OPENING, KeysetList, Place, SortKey
 from billfold.platform.database.rows import Table
 
 _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
@@ -147,55 +151,93 @@ _HOLDINGS = f"""
      WHERE o.customer_id = p.customer_id AND o.pocket_id = p.pocket_id AND {_IS_KEPT}
   ) l ON true
 """
-# The page first: a cluster joins it with the accounts and holds.
-_OF_PAGE = f"""), h AS MATERIALIZED (
-  SELECT a.customer_id, a.pocket_id, {_TOTALED}
-    FROM account a JOIN p USING (customer_id, pocket_id) WHERE a.live GROUP BY a.customer_id, a.pocket_id
-), l AS MATERIALIZED (
-  SELECT o.customer_id, o.pocket_id, {_KEPT}
-    FROM hold o JOIN p USING (customer_id, pocket_id) JOIN ledger_head g ON g.customer_id = o.customer_id
-   WHERE {_IS_KEPT} GROUP BY o.customer_id, o.pocket_id)
-{_ROW} FROM p LEFT JOIN h USING (customer_id, pocket_id) LEFT JOIN l USING (customer_id, pocket_id)"""
 # By the customer itself, a cluster asks one shard; by an outer join it would ask all.
 _OWN_HOLDINGS = _HOLDINGS.replace("p.customer_id", "$1")
-_OF_OWN_PAGE = _OF_PAGE.replace("WHERE a.live", "WHERE a.customer_id = $1 AND a.live").replace(
-    f"WHERE {_IS_KEPT}", f"WHERE o.customer_id = $1 AND {_IS_KEPT}"
-)
 _GET = f"{_ROW} FROM pocket p {_OWN_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_id = $2"
 _BY_ID = f"""{_ROW}
   FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
   JOIN pocket p USING (customer_id, pocket_id) {_HOLDINGS}
  ORDER BY p.opened_at, p.written_no"""
+_BOOK_BYTES_MAX = 4000
+_SMALL_BOOK = f"CASE WHEN octet_length(c.serialized_book) <= {_BOOK_BYTES_MAX} THEN c.serialized_book END AS book"
+_BOOKS = f"SELECT c.customer_id, {_SMALL_BOOK} FROM ledger_head c WHERE c.customer_id = ANY($1::uuid[])"
 # For a partner by the index in list order; for customers by their keys, independent of the number
 # of pockets their partner has.
 _OF_PARTNER = """
-         SELECT * FROM pocket
-          WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2)) AND {page}"""
-_OF_CUSTOMERS = """
-         SELECT o.* FROM ledger_head c CROSS JOIN LATERAL (
-           SELECT * FROM pocket q
-            WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2))
-              AND {noted} AND {page}) o
-          WHERE c.customer_id = ANY($1::uuid[]) {order}""".replace("{noted}", has_terms("q", "pocket_id", 3))
+SELECT customer_id, pocket_id, opened_at, written_no, NULL::bytea AS book FROM pocket
+ WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2)) AND {page}"""
+# The customers twice: a cluster asks their shards only.
+_OF_CUSTOMERS = f"""
+SELECT o.*, {_SMALL_BOOK} FROM ledger_head c CROSS JOIN LATERAL (
+    SELECT q.customer_id, q.pocket_id, q.opened_at, q.written_no FROM pocket q
+     WHERE q.customer_id = c.customer_id AND q.customer_id = ANY($1::uuid[])
+       AND ($2::text[] IS NULL OR q.status = ANY($2)) AND {has_terms("q", "pocket_id", 3)} AND {{page}}) o
+ WHERE c.customer_id = ANY($1::uuid[]) {{order}}"""
 
 
-def _list_of(selected: str) -> KeysetList[PocketRow]:
-    return KeysetList(f"WITH p AS MATERIALIZED ({selected} {_OF_PAGE} {{order}}", _pockets.read, **BY_OPENING)
+class _PocketList(KeysetList[PocketRow]):
+    """Pockets by their keys, then by the books of their customers, which the heads carry.
+
+    A cluster plans a statement anew for each shard, so these are short. Large books, and those that cannot be read, are
+    left to the rows, which both come from.
+    """
+
+    def __init__(self, statement: str) -> None:
+        super().__init__(statement, _pockets.read, **BY_OPENING)
+        self._found = KeysetList(statement, itemgetter("customer_id", "pocket_id", "book"), **BY_OPENING)
+
+    @override
+    async def placed_rows(
+        self, conn: Db, *values: object, after: Place | None = None, descending: bool = True, limit: int
+    ) -> list[tuple[PocketRow, SortKey]]:
+        found = await self._found.placed_rows(conn, *values, after=after, descending=descending, limit=limit)
+        books = {customer_id: book for (customer_id, _, book), _ in found}
+        if self is POCKETS_OF_PARTNER and books:
+            books = dict(await conn.fetch(_BOOKS, list(books)))
+        images = filter(None, map(deserialize_book, books.values()))
+        pockets = {each.pocket_id: each for image in images for each in image.pockets}
+        rows = {key: _row_of(customer_id, pockets[key]) for (customer_id, key, _), _ in found if key in pockets}
+        if left := [(customer_id, key) for (customer_id, key, _), _ in found if key not in rows]:
+            rows.update({row.pocket_id: row for row in await list_by_id(conn, left)})
+        return [(rows[key], place) for (_, key, _), place in found]
+
+
+_FIELDS = PocketRow.__struct_fields__
+_stored = attrgetter(*_FIELDS[1 : _FIELDS.index("cash")])
+
+
+def _row_of(customer_id: UUID, pocket: PocketBook) -> PocketRow:
+    cash, lots, holds = pocket.cash, pocket.lots, pocket.liens
+    return PocketRow(
+        customer_id,
+        *_stored(pocket),
+        cash=cash.balance,
+        earnings_basis=pocket.earnings_basis(),
+        lot_cusips=[lot.asset for lot in lots],
+        lot_units=[lot.balance for lot in lots],
+        lot_dates=[lot.acquired_on for lot in lots],
+        owed=-pocket.owed.balance if pocket.owed else 0,
+        reserved=cash.reserved,
+        unsettled_discount=pocket.unsettled_discount,
+        unsettled_on=pocket.unsettled_on,
+        hold_amounts=[cents for cents, _ in holds],
+        hold_ends=[until for _, until in holds],
+    )
 
 
 _OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
            AND ($3::uuid[] IS NULL OR pocket_id = ANY($3)) AND {noted}""".replace(
     "{noted}", has_terms("pocket", "pocket_id", 4)
 )
-_PAGE_BY_OFFSET = f"""WITH p AS MATERIALIZED (
+_PAGE_BY_OFFSET = f"""{_ROW} FROM (
   SELECT * FROM pocket WHERE {_OF_CUSTOMER} ORDER BY opened_at DESC, written_no DESC OFFSET $5 LIMIT $6
-{_OF_OWN_PAGE} ORDER BY p.opened_at DESC, p.written_no DESC"""
+) p {_OWN_HOLDINGS} ORDER BY p.opened_at DESC, p.written_no DESC"""
 _NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_OWN_HOLDINGS}
  WHERE p.customer_id = $1 AND p.status = ANY($2) ORDER BY p.opened_at, p.written_no"""
 _COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"
 _IDS = """SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))
    AND opened_at <= coalesce($3::timestamptz, 'infinity')"""
-POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _list_of(_OF_PARTNER), _list_of(_OF_CUSTOMERS)
+POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _PocketList(_OF_PARTNER), _PocketList(_OF_CUSTOMERS)
 """Pockets of a partner, or of a list of distinct customers, of some statuses or of all; the latter by terms of notes,
 too. Newest first."""
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
