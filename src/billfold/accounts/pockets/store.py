@@ -184,7 +184,9 @@ class _PocketList(KeysetList[PocketRow]):
 
     def __init__(self, statement: str) -> None:
         super().__init__(statement, _pockets.read, **BY_OPENING)
-        self._found = KeysetList(statement, itemgetter("customer_id", "pocket_id", "book"), **BY_OPENING)
+        self._found: KeysetList[tuple[UUID, UUID, bytes | None]] = KeysetList(
+            statement, itemgetter("customer_id", "pocket_id", "book"), **BY_OPENING
+        )
 
     @override
     async def placed_rows(
