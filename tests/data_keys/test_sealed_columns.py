@@ -36,10 +36,8 @@ async def test_a_customer_profile_is_encrypted_and_verify_reports_a_moved_one(pa
     assert not [row for row in stored if "hidden" in row["profile"].lower()]
     assert (await verified(bank)).is_clean
 
-    await bank.pool.execute(
-        "UPDATE customer c SET profile = o.profile FROM customer o WHERE c.customer_id = $1 AND o.customer_id = $2",
-        first, second,
-    )  # fmt: skip
+    moved = await bank.pool.fetchval("SELECT profile FROM customer WHERE customer_id = $1", second)
+    await bank.pool.execute("UPDATE customer SET profile = $2 WHERE customer_id = $1", first, moved)
     report = await verified(bank)
     assert [(each.table, each.key["customer_id"]) for each in report.findings] == [("customer", first)]
     await bank.pool.execute("UPDATE customer SET profile = '{}' WHERE customer_id = $1", first)
