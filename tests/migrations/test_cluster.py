@@ -158,7 +158,11 @@ async def test_a_write_to_the_coordinator_and_one_worker_is_committed_in_two_pha
 @needs_cluster
 async def test_a_job_waits_for_what_a_node_has_prepared(bank, bank_dsn):
     ran = []
-    bank.job_runners = {"look": lambda _, job: asyncio.sleep(0, ran.append(job))}
+
+    async def look(_, job):
+        ran.append(job)
+
+    bank.job_runners = {"look": look}
     await schedule(bank.pool, [ScheduledJob("look", bank.own_id, bank.own_id, await bank.now())])
     at, port = await bank.pool.fetchrow("SELECT nodename, nodeport FROM pg_dist_node WHERE groupid = 1")
     node = await asyncpg.connect(bank_dsn, host=at, port=port)
