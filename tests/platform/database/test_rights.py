@@ -9,6 +9,7 @@ from tests.support.rights_of_code import rights_of_code
 
 from billfold.migrations import runner
 from billfold.platform.database.connection import find_owner
+from billfold.platform.database.distribution import is_distributed
 from billfold.wiring import (
     scheduled_jobs,  # noqa: F401 - they import all classes of rows, which name their tables
 )
@@ -69,6 +70,7 @@ async def application(conn, database_dsn):
     await connection.close()
 
 
+@pytest.mark.one_server
 async def test_table_privileges_match_the_statements_of_the_code(conn):
     needed, locked = rights_of_code([row["prosrc"] for row in await conn.fetch(FUNCTIONS)])
     granted = defaultdict(set)
@@ -95,8 +97,11 @@ async def test_the_application_role_cannot_change_log_tables_or_gain_privileges(
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_name = ANY($1)", LOG
     )
     log += [f"UPDATE {table} SET {column} = {column}" for table, column in columns]
+    refusals = [asyncpg.InsufficientPrivilegeError]
+    if await is_distributed(conn):  # it refuses to move a row before it looks at rights
+        refusals.append(asyncpg.FeatureNotSupportedError)
     for statement in (*log, *(each.format(database=name) for each in REFUSED)):
-        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        with pytest.raises(tuple(refusals)):
             await application.execute(statement)
             pytest.fail(f"{statement} is not refused")
     assert await application.fetchval("SELECT session_user = current_user AND current_user = 'billfold_app'")
