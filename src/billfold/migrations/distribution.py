@@ -369,6 +369,6 @@ async def _send(table: str, placement: Placement, briefly: _Briefly) -> None:
     if placement is Placement.EVERYWHERE:
         await briefly(table, "SELECT create_reference_table($1::regclass)", table)
         return
-    beside = _ANCHOR if placement is Placement.TENANT and table != _ANCHOR else "none"
+    colocated = _ANCHOR if placement is Placement.TENANT and table != _ANCHOR else "none"
     sent = "SELECT create_distributed_table($1::regclass, $2, colocate_with => $3)"
-    await briefly(table, sent, table, placement, beside)
+    await briefly(table, sent, table, placement, colocated)
