@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -195,7 +195,7 @@ class _PocketList(KeysetList[PocketRow]):
         found = await self._found.placed_rows(conn, *values, after=after, descending=descending, limit=limit)
         books = {customer_id: book for (customer_id, _, book), _ in found}
         if self is POCKETS_OF_PARTNER and books:
-            books = dict(await conn.fetch(_BOOKS, list(books)))
+            books = {row["customer_id"]: row["book"] for row in await conn.fetch(_BOOKS, list(books))}
         images = filter(None, map(deserialize_book, books.values()))
         pockets = {each.pocket_id: each for image in images for each in image.pockets}
         rows = {key: _row_of(customer_id, pockets[key]) for (customer_id, key, _), _ in found if key in pockets}
@@ -210,21 +210,20 @@ _stored = attrgetter(*_FIELDS[1 : _FIELDS.index("cash")])
 
 def _row_of(customer_id: UUID, pocket: PocketBook) -> PocketRow:
     cash, lots, holds = pocket.cash, pocket.lots, pocket.liens
-    return PocketRow(
-        customer_id,
-        *_stored(pocket),
-        cash=cash.balance,
-        earnings_basis=pocket.earnings_basis(),
-        lot_cusips=[lot.asset for lot in lots],
-        lot_units=[lot.balance for lot in lots],
-        lot_dates=[lot.acquired_on for lot in lots],
-        owed=-pocket.owed.balance if pocket.owed else 0,
-        reserved=cash.reserved,
-        unsettled_discount=pocket.unsettled_discount,
-        unsettled_on=pocket.unsettled_on,
-        hold_amounts=[cents for cents, _ in holds],
-        hold_ends=[until for _, until in holds],
+    values: tuple[Any, ...] = (
+        cash.balance,
+        pocket.earnings_basis(),
+        [lot.asset for lot in lots],
+        [lot.balance for lot in lots],
+        [lot.acquired_on for lot in lots],
+        -pocket.owed.balance if pocket.owed else 0,
+        cash.reserved,
+        pocket.unsettled_discount,
+        pocket.unsettled_on,
+        [cents for cents, _ in holds],
+        [until for _, until in holds],
     )
+    return PocketRow(customer_id, *_stored(pocket), *values)
 
 
 _OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
