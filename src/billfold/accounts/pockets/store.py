@@ -178,8 +178,8 @@ SELECT o.*, {_SMALL_BOOK} FROM ledger_head c CROSS JOIN LATERAL (
 class _PocketList(KeysetList[PocketRow]):
     """Pockets by their keys, then by the books of their customers, which the heads carry.
 
-    A cluster plans a statement for each shard each time, so these are short. Large books, and those that cannot be read, are
-    left to the rows, which both come from.
+    A cluster plans a statement for each shard each time, so these are short. Large books, and those that cannot be
+    read, are left to the rows.
     """
 
     def __init__(self, statement: str) -> None:
