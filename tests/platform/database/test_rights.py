@@ -97,7 +97,7 @@ async def test_the_application_role_cannot_change_log_tables_or_gain_privileges(
         "SELECT table_name, column_name FROM information_schema.columns WHERE table_name = ANY($1)", LOG
     )
     log += [f"UPDATE {table} SET {column} = {column}" for table, column in columns]
-    refusals = [asyncpg.InsufficientPrivilegeError]
+    refusals: list[type[Exception]] = [asyncpg.InsufficientPrivilegeError]
     if await is_distributed(conn):  # it refuses to move a row before it looks at rights
         refusals.append(asyncpg.FeatureNotSupportedError)
     for statement in (*log, *(each.format(database=name) for each in REFUSED)):
