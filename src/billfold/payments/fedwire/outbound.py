@@ -54,6 +54,7 @@ class FedwireSender:
     def __init__(self, on_transmitted: OnTransmitted | None = None) -> None:
         self._on_transmitted = on_transmitted
         self._lock = asyncio.Lock()
+        self._begun = self._ended = 0
 
     async def run(self, bank: Bank, job: ScheduledJob) -> None:
         """Send due messages: a scheduled job. One job sends the messages of all jobs of an instant."""
@@ -69,8 +70,18 @@ class FedwireSender:
 
         Waits for another process that is sending: when this returns, everything due has been sent.
         """
+        asked = self._begun
+        async with self._lock:
+            if self._ended > asked:  # for another job of this instant, and begun after this one asked
+                return 0
+            self._begun += 1
+            sent = await self._send_due(bank)
+            self._ended = self._begun
+        return sent
+
+    async def _send_due(self, bank: Bank) -> int:
         sent = 0
-        async with self._lock, claimed(bank.pool, _CLAIM, wait=WAIT):
+        async with claimed(bank.pool, _CLAIM, wait=WAIT):
             for file in await file_store.list_unfinished(bank.pool, "WIRE", "OUT"):
                 await self._transmit(bank, file)
                 sent += 1
