@@ -211,8 +211,8 @@ class CardNetwork(Client):
         """Send a message until it is answered."""
         message = self._message(purchase, kind, cents)
         answer = await self.ask("POST", MESSAGES, message)
-        # What was answered in time without the bank's decision may be booked: the same message tells later.
-        while answer.status == HTTPStatus.OK and answer.body["reason"] in UNDECIDED:
+        # What was answered by another than the bank may be booked, or will be: the same message tells later.
+        while answer.status == HTTPStatus.OK and answer.body["reason"] == "UNAVAILABLE":
             await asyncio.sleep(1)
             answer = await self.ask("POST", MESSAGES, message)
         if answer.status != HTTPStatus.OK:
