@@ -98,6 +98,7 @@ class Bank:
         drill.commands["chain"] = words, dict(os.environ)
         drill.start("chain")
         credentials, _ = await found(self.settings(), self.dsn)
+        await drill.servers.run(COORDINATOR, "UPDATE partner_token SET expires_at = 'infinity'")  # an hour is too short
         random = Random(f"life {self.seed}")
         faults = Faults(SimulationLoop(random), random, rate=0.0)
         self.client = Client([HttpServer(self.ports[0])], credentials, faults, random)
@@ -106,7 +107,6 @@ class Bank:
         self.life.network = Network(self.client, self.model, self.folder / "rails", self.now)
         async with open_bank(self.settings(), self.dsn) as bank, bank.pool.acquire() as inside:
             self.clock = await read_clock(inside)
-            await inside.execute("UPDATE partner_token SET expires_at = 'infinity'")  # the drill lasts longer
             teams = await found_teams(bank, await inside.fetchval("SELECT partner_id FROM partner"))
             await self.life.sign_in(inside, teams, self.settings().customer_origin)
 
