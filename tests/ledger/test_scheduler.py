@@ -83,8 +83,8 @@ async def test_a_job_scheduled_again_is_moved_and_can_be_cancelled(bank):
     assert await next_scheduled_at(bank) is None
 
 
-async def test_an_unavailable_job_kind_is_tried_once_per_run(bank):
-    met = []
+async def test_an_unavailable_job_kind_is_tried_once_per_run(bank, monkeypatch):
+    met, asked = [], []
 
     async def ring(_, appointment):
         met.append(appointment.object_id)
@@ -93,11 +93,19 @@ async def test_an_unavailable_job_kind_is_tried_once_per_run(bank):
     async def meet(_, appointment):
         met.append(appointment.object_id)
 
+    async def no_node(pool):
+        asked.append(pool)
+        raise Unavailable("a node is away")
+
     bank.job_runners = {"call": ring, "meeting": meet}
     now, second = await bank.now(), timedelta(seconds=1)
     first, other, last = ids.new(), ids.new(), ids.new()
     appointments = [("call", first, now), ("call", other, now + second), ("meeting", last, now + 2 * second)]
     await scheduler.schedule(bank.pool, [ScheduledJob(kind, it, None, at=at) for kind, it, at in appointments])
+    with monkeypatch.context() as away:
+        away.setattr(scheduler, "await_prepared", no_node)
+        unprepared = await run_scheduled_jobs(bank, now + timedelta(hours=1))
+    assert (met, len(asked), [each.object_id for each in unprepared.failed]) == ([], 1, [first])
     once = await run_scheduled_jobs(bank, now + timedelta(hours=1))
     assert met == [first, last]
     again = await run_scheduled_jobs(bank, now + timedelta(hours=1), put_aside=[each.name for each in once.failed])

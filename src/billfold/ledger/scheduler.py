@@ -115,11 +115,12 @@ async def run_scheduled_jobs(
         batch = [each for each in due if (each.at, each.kind) == (due[0].at, due[0].kind)]
         if not there.issuperset(batch):
             # A job is seen before what other nodes have prepared in its transaction, as the approval of its object.
-            there = set(due) if await results.gather({batch[0]: await_prepared(bank.pool)}) else set()
-        if there.issuperset(batch):
-            done = await results.gather({each: run_job(bank, each) for each in batch})
-            await complete(bank.pool, list(done))
-            results.happened[batch[0].kind] += len(done)
+            if not await results.gather({batch[0]: await_prepared(bank.pool)}):
+                break  # no other job can begin either, and each kind would wait as long
+            there = set(due)
+        done = await results.gather({each: run_job(bank, each) for each in batch})
+        await complete(bank.pool, list(done))
+        results.happened[batch[0].kind] += len(done)
         left -= {each.kind for each, error in results.failed.items() if isinstance(error, Unavailable)}
     return results
 

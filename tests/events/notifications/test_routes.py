@@ -6,9 +6,11 @@ from tests.support.events import tell
 from tests.support.world import join, token_for
 
 from billfold.events.email.outbox import claim_emails, open_email
+from billfold.events.notifications import payment_notifications
 from billfold.identity.members.store import deactivate_member
 from billfold.identity.users.store import find_user_by_email
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import Unavailable
 
 PATH = "/api/v1/notifications/"
 
@@ -51,10 +53,17 @@ async def test_a_member_reads_notifications_and_marks_them(customer_desk):
     assert len([each for each in log if each["action"] == "notification.updated"]) == len(marked) + 1
 
 
-async def test_incoming_money_raises_a_notification_immediately(customer_desk, customer_world):
+async def test_incoming_money_raises_a_notification_immediately(customer_desk, customer_world, monkeypatch):
+    async def no_node(_):
+        raise Unavailable("a node is away")
+
     pocket = await customer_desk.pocket(name="Payroll")
     await customer_world.wire(pocket, 25_000_00)
     await customer_world.ach(pocket, 12_50)
+    with monkeypatch.context() as away:
+        away.setattr(payment_notifications, "await_prepared", no_node)
+        assert (await customer_desk.get(PATH))["items"] == []
+        assert (await customer_desk.get(f"{PATH}unread/"))["count"] == 0
     ach, wire = (await customer_desk.get(PATH))["items"]
     assert wire["description"] == "A wire of $25,000.00 from Contoso arrived in the Pocket Payroll."
     assert ach["description"] == "An ACH credit of $12.50 from FakeCompany arrived in the Pocket Payroll."

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from billfold.accounts.pockets.as_of_store import (
 )
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules.earnings import PocketState
-from billfold.ledger.book.draft import PocketBook
+from billfold.ledger.book.draft import PocketBook, PocketColumns
 from billfold.ledger.engine.load_books import deserialize_book
 from billfold.platform.database.connection import Db
 from billfold.platform.database.paging import BY_OPENING, KeysetList, Place, SortKey
@@ -175,26 +175,24 @@ SELECT o.*, {_SMALL_BOOK} FROM ledger_head c CROSS JOIN LATERAL (
  WHERE c.customer_id = ANY($1::uuid[]) {{order}}"""
 
 
-class _PocketList(KeysetList[PocketRow]):
+class _PocketList(KeysetList[Any]):
     """Pockets by their keys, then by the books of their customers, which the heads carry.
 
     A cluster plans a statement for each shard each time, so these are short. Large books, and those that cannot be
     read, are left to the rows.
     """
 
-    def __init__(self, statement: str) -> None:
-        super().__init__(statement, _pockets.read, **BY_OPENING)
-        self._found: KeysetList[tuple[UUID, UUID, bytes | None]] = KeysetList(
-            statement, itemgetter("customer_id", "pocket_id", "book"), **BY_OPENING
-        )
+    def __init__(self, statement: str, *, has_books: bool) -> None:
+        super().__init__(statement, itemgetter("customer_id", "pocket_id", "book"), **BY_OPENING)
+        self._has_books = has_books
 
     @override
     async def placed_rows(
         self, conn: Db, *values: object, after: Place | None = None, descending: bool = True, limit: int
     ) -> list[tuple[PocketRow, SortKey]]:
-        found = await self._found.placed_rows(conn, *values, after=after, descending=descending, limit=limit)
+        found = await super().placed_rows(conn, *values, after=after, descending=descending, limit=limit)
         books = {customer_id: book for (customer_id, _, book), _ in found}
-        if self is POCKETS_OF_PARTNER and books:
+        if books and not self._has_books:
             books = {row["customer_id"]: row["book"] for row in await conn.fetch(_BOOKS, list(books))}
         images = filter(None, map(deserialize_book, books.values()))
         pockets = {each.pocket_id: each for image in images for each in image.pockets}
@@ -204,26 +202,23 @@ class _PocketList(KeysetList[PocketRow]):
         return [(rows[key], place) for (_, key, _), place in found]
 
 
-_FIELDS = PocketRow.__struct_fields__
-_stored = attrgetter(*_FIELDS[1 : _FIELDS.index("cash")])
+_STORED = [name for name in PocketRow.__struct_fields__ if name in PocketColumns.__struct_fields__]
 
 
 def _row_of(customer_id: UUID, pocket: PocketBook) -> PocketRow:
-    cash, lots, holds = pocket.cash, pocket.lots, pocket.liens
-    values: tuple[Any, ...] = (
-        cash.balance,
-        pocket.earnings_basis(),
-        [lot.asset for lot in lots],
-        [lot.balance for lot in lots],
-        [lot.acquired_on for lot in lots],
-        -pocket.owed.balance if pocket.owed else 0,
-        cash.reserved,
-        pocket.unsettled_discount,
-        pocket.unsettled_on,
-        [cents for cents, _ in holds],
-        [until for _, until in holds],
+    return PocketRow(
+        customer_id,
+        **{name: getattr(pocket, name) for name in _STORED},
+        cash=pocket.cash.balance,
+        earnings_basis=pocket.earnings_basis(),
+        lot_cusips=[lot.asset for lot in pocket.lots],
+        lot_units=[lot.balance for lot in pocket.lots],
+        lot_dates=[lot.acquired_on for lot in pocket.lots],
+        owed=-pocket.owed.balance if pocket.owed else 0,
+        reserved=pocket.cash.reserved,
+        hold_amounts=[cents for cents, _ in pocket.liens],
+        hold_ends=[until for _, until in pocket.liens],
     )
-    return PocketRow(customer_id, *_stored(pocket), *values)
 
 
 _OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
@@ -238,7 +233,8 @@ _NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_OWN_HOLDINGS}
 _COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"
 _IDS = """SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))
    AND opened_at <= coalesce($3::timestamptz, 'infinity')"""
-POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _PocketList(_OF_PARTNER), _PocketList(_OF_CUSTOMERS)
+POCKETS_OF_PARTNER = _PocketList(_OF_PARTNER, has_books=False)
+POCKETS_OF_CUSTOMERS = _PocketList(_OF_CUSTOMERS, has_books=True)
 """Pockets of a partner, or of a list of distinct customers, of some statuses or of all; the latter by terms of notes,
 too. Newest first."""
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]

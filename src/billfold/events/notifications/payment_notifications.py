@@ -145,7 +145,6 @@ async def notify_of_payments(conn: Db, vault: Vault, *, now: datetime, wait: boo
     await sequencer.sequence_events(conn, now=now, wait=wait)
     processed = 0
     while processed < EVENTS_MAX and await conn.fetchval(_HAS_NEW):
-        await await_prepared(conn)  # an event is seen before what other nodes have of its payment
         async with in_transaction(conn) as tx:
             step = await _process_events(tx, vault, now, mark=_LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED")
         if step is None:
@@ -162,6 +161,7 @@ async def _process_events(conn: Connection, vault: Vault, now: datetime, mark: s
     batch_end = await conn.fetchval(_BATCH_END, last_processed, BATCH_SIZE)
     if batch_end is None:
         return None
+    await await_prepared(conn)  # an event is seen before what other nodes have of its payment
     kinds = [*PAYMENT_NOTIFICATIONS, *CARD_NOTIFICATIONS, REVERSAL_REQUESTED]
     for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, kinds)):
         try:

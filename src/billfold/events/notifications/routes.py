@@ -1,5 +1,6 @@
 """Operations on the notifications of a member, and on the audiences of notification types."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -17,7 +18,7 @@ from billfold.http.schemas import CursorList
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
-from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.errors import InvalidInput, Refused, Unavailable
 
 READS = with_scope("notifications.read", "notifications")
 WRITES = with_scope("notifications.write", "notifications")
@@ -46,7 +47,7 @@ async def list_notifications(
 
     They are the member's, newest first. Times are of the wall clock.
     """
-    await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall, wait=False)
+    await _notify_of_payments(member, bank)
     user_id = member.access.user_id
     listed = notify.NOTIFICATIONS[user_id is None, status]
     values = (member.customer_id, user_id, types)
@@ -60,7 +61,7 @@ async def count_unread_notifications(member: CustomerCaller, bank: Bank) -> kind
 
     They are the member's; a service user has none.
     """
-    await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall, wait=False)
+    await _notify_of_payments(member, bank)
     count = await notify.count_unread(bank.pool, member.customer_id, member.access.user_id)
     return kinds.UnreadNotifications(count=count)
 
@@ -108,6 +109,11 @@ async def update_notification(
         ):
             audited.skip()
     return await _get(member, bank, notification_id)
+
+
+async def _notify_of_payments(member: CustomerCaller, bank: Bank) -> None:
+    with suppress(Unavailable):  # a node of a cluster is away: the worker does it later
+        await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall, wait=False)
 
 
 def _reader(member: CustomerCaller) -> UUID:
