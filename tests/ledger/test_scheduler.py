@@ -95,7 +95,7 @@ async def test_an_unavailable_job_kind_is_tried_once_per_run(bank, monkeypatch):
 
     async def no_node(pool):
         asked.append(pool)
-        raise Unavailable("a node is away")
+        raise Unavailable("a node does not answer")
 
     bank.job_runners = {"call": ring, "meeting": meet}
     now, second = await bank.now(), timedelta(seconds=1)

@@ -89,9 +89,9 @@ class WorkResults(msgspec.Struct, Generic[Key]):
         return done
 
 
-async def next_scheduled_at(bank: Bank) -> datetime | None:
-    """Return when the next job is due, if there is any."""
-    at: datetime | None = await bank.pool.fetchval(_NEXT_JOB, list(bank.job_runners))
+async def next_scheduled_at(bank: Bank, kinds: Collection[str] | None = None) -> datetime | None:
+    """Return when the next job is due, of all kinds or some, if there is any."""
+    at: datetime | None = await bank.pool.fetchval(_NEXT_JOB, list(bank.job_runners if kinds is None else kinds))
     return at
 
 

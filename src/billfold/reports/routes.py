@@ -1,6 +1,5 @@
 """Downloads, trade confirmations, the public keys of documents, published roots and a customer's own proof."""
 
-from datetime import date
 from typing import Final, Literal
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Db
 from billfold.platform.dates import parse_day
 from billfold.platform.errors import NotFound
 from billfold.reports import confirmations, downloads
@@ -21,7 +21,7 @@ from billfold.reports.downloads import check_url, open_file, temporary_url
 from billfold.reports.proofs import signatures
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.store import prove_customer
-from billfold.reports.proofs.roots.types import CustomerProof
+from billfold.reports.proofs.roots.types import CustomerProof, StoredRoot
 from billfold.reports.proofs.signatures import KEYS_PATH
 
 _READS_REPORTS = with_scope("reports.read", "reports")
@@ -115,7 +115,7 @@ _LATEST: Final = "latest"
 @get(ROOT_PATH, OPEN, with_scope("pockets.read", "pockets"), hidden=True, any_query=True)
 async def show_daily_root(bank: Bank, day: str) -> HttpResponse:
     """Return the signed root of a day, or the `latest`, as a JWS."""
-    root = await store.get_root(bank.pool, None if day == _LATEST else _day(day))
+    root = await get_root_of(bank.pool, day)
     age = b"300" if day == _LATEST else b"86400"
     return HttpResponse(
         200, "application/jose", root.jws.encode(), headers=[(b"cache-control", b"public, max-age=" + age)]
@@ -131,12 +131,13 @@ async def get_daily_proof(caller: Caller, bank: Bank, day: str, customer_id: UUI
     leaf to it; `tools/check_proof.py` checks it with the public keys of `/.well-known/document-keys.json`.
     """
     owner = await caller.owner(bank, customer_id)
-    root = await store.get_root(bank.pool, None if day == _LATEST else _day(day))
+    root = await get_root_of(bank.pool, day)
     return await prove_customer(bank.pool, bank, root, owner)
 
 
-def _day(text: str) -> date:
+async def get_root_of(conn: Db, day: str) -> StoredRoot:
+    """Return the root of a day, or the `latest`. Raises NotFound."""
     try:
-        return parse_day(text)
+        return await store.get_root(conn, None if day == _LATEST else parse_day(day))
     except ValueError:
         raise NotFound("There is no such day.") from None

@@ -55,7 +55,7 @@ async def test_a_member_reads_notifications_and_marks_them(customer_desk):
 
 async def test_incoming_money_raises_a_notification_immediately(customer_desk, customer_world, monkeypatch):
     async def no_node(_):
-        raise Unavailable("a node is away")
+        raise Unavailable("a node does not answer")
 
     pocket = await customer_desk.pocket(name="Payroll")
     await customer_world.wire(pocket, 25_000_00)

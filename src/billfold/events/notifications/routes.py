@@ -112,7 +112,7 @@ async def update_notification(
 
 
 async def _notify_of_payments(member: CustomerCaller, bank: Bank) -> None:
-    with suppress(Unavailable):  # a node of a cluster is away: the worker does it later
+    with suppress(Unavailable):  # a node of a cluster does not answer: the worker does it later
         await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall, wait=False)
 
 

@@ -36,7 +36,6 @@ SELECT min(p.next_fee_date) FROM pocket p
 """
 _LOCK = "SELECT pg_advisory_xact_lock(lock) FROM unnest($1::bigint[]) AS lock"
 _DAY_ENDS = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
-_NEXT_JOB = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
 
 
 class EventKind(StrEnum):
@@ -67,8 +66,7 @@ async def next_event(bank: Bank, kind: EventKind, now: datetime) -> datetime | N
             return ends_at
         case EventKind.WIRE | EventKind.ACH:
             kinds = [each for each in bank.job_runners if each.removeprefix("sandbox.").startswith(kind)]
-            due: datetime | None = await bank.pool.fetchval(_NEXT_JOB, kinds)
-            return due
+            return await scheduler.next_scheduled_at(bank, kinds)
 
 
 async def _next_settlement(bank: Bank, now: datetime) -> datetime | None:

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from datetime import date
 from io import BytesIO
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -13,13 +12,11 @@ import msgspec
 from litestar import Response, get
 
 from billfold.pages.theme import page_headers
-from billfold.platform.dates import parse_day
 from billfold.platform.errors import NotFound, Refused
 from billfold.reports.downloads import get_file, read_file
-from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.types import DailyRoot
 from billfold.reports.proofs.signatures import payload_of
-from billfold.reports.routes import get_daily_proof
+from billfold.reports.routes import get_daily_proof, get_root_of
 from billfold.reports.statements.routes import list_customer_statements
 from billfold.reports.statements.store import StatementType
 from billfold.web.console.lists import list_choices, names_of_pockets, read_listing
@@ -96,13 +93,10 @@ def keys_url(company: InCompany) -> str:
     return f"{company.page.server.bank.settings.customer_origin}/.well-known/document-keys.json"
 
 
-_LATEST = "latest"
-
-
 @get("/proofs/{day:str}", opt=PUBLIC)
 async def show_daily_root(day: str, page: PageContext) -> PageResponse:
     """Show the bank's signed root of a day, or the latest, and how anybody can check it."""
-    stored = await store.get_root(page.pool, None if day == _LATEST else _day(day))
+    stored = await get_root_of(page.pool, day)
     settings = page.server.bank.settings
     return page.render(
         "daily_root",
@@ -119,10 +113,3 @@ async def download_proof(company: InCompany, day: str) -> PageResponse:
     proof = await company.api.get(get_daily_proof, day=day)
     headers = {"content-disposition": 'attachment; filename="proof.json"', **page_headers()}
     return Response(msgspec.json.encode(proof), media_type="application/json", headers=headers)
-
-
-def _day(text: str) -> date:
-    try:
-        return parse_day(text)
-    except ValueError:
-        raise NotFound("There is no such day.") from None
