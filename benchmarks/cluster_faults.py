@@ -195,7 +195,7 @@ class Drill:
             await asyncio.sleep(self.random.uniform(*AWAY_SECONDS))
             if name in self.children:
                 await asyncio.to_thread(self.children[name].wait)
-                while self.children[name].poll() is not None:  # it also ends if the database is away as it starts
+                while self.children[name].poll() is not None:  # one that no database answers ends as well
                     self.start(name)
                     await asyncio.sleep(STARTING_SECONDS)
             else:
