@@ -98,7 +98,7 @@ class Bank:
         drill.commands["chain"] = words, dict(os.environ)
         drill.start("chain")
         credentials, _ = await found(self.settings(), self.dsn)
-        await drill.servers.run(COORDINATOR, "UPDATE partner_token SET expires_at = 'infinity'")  # an hour is too short
+        await drill.servers.run(COORDINATOR, "UPDATE partner_token SET expires_at = now() + '1 day'::interval")
         random = Random(f"life {self.seed}")
         faults = Faults(SimulationLoop(random), random, rate=0.0)
         self.client = Client([HttpServer(self.ports[0])], credentials, faults, random)
