@@ -29,19 +29,23 @@ async def bank(database_dsn):
 
 @pytest.fixture
 async def pocket(partner_desk):
-    """A Pocket of a customer with a number, that sells around midnight of the last day of the year."""
-    applicant = Applicant(partner_desk)
+    return await sell_around_midnight(partner_desk)
+
+
+async def sell_around_midnight(desk):
+    """Return a Pocket of a customer with a number, that sold around midnight of the last day of the year."""
+    applicant = Applicant(desk)
     approved = await applicant.decided(await applicant.simple(address=ADDRESS))
-    pocket = await partner_desk.funded(500_000_00, approved["customer_id"])
-    other = await partner_desk.pocket(approved["customer_id"], weeks=13)
+    pocket = await desk.funded(500_000_00, approved["customer_id"])
+    other = await desk.pocket(approved["customer_id"], weeks=13)
     for at, cents in (
         ("2025-12-31T13:00:00-05:00", 10_000_00),
         ("2025-12-31T20:00:00-05:00", 20_000_00),
         ("2026-01-01T02:00:00-05:00", 30_000_00),
     ):
-        await partner_desk.until(at)
-        await partner_desk.transfer(pocket, other, cents)
-    await partner_desk.until("2026-01-20T09:00:00-05:00")
+        await desk.until(at)
+        await desk.transfer(pocket, other, cents)
+    await desk.until("2026-01-20T09:00:00-05:00")
     return pocket
 
 
