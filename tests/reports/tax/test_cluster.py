@@ -10,6 +10,7 @@ from uuid import UUID
 
 import asyncpg
 import pytest
+from msgspec.structs import replace
 from tests.reports.tax.test_year_end import sell_around_midnight
 from tests.support.apps import lend_partner_app, take_back
 from tests.support.whole_bank import close_bank, open_bank
@@ -21,7 +22,7 @@ from billfold.platform.database import embedded
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
 from billfold.reports.proofs import signed_files
-from billfold.reports.proofs.signatures import payload_of
+from billfold.reports.proofs.signatures import SignedManifest, payload_of
 from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.rules import TaxStatus
 from billfold.reports.tax.store import set_tax_status
@@ -81,10 +82,11 @@ def without_chain(pdf):
 
     Two lives on one server differ in that hash, too, and in the key that signs.
     """
-    proof, content, _ = signed_files.read(pdf)
-    proved = payload_of(proof, dict)
-    assert len(proved["manifest"]["position"].pop("chain")) == 64
-    return content, proved
+    read = signed_files.read(pdf)
+    assert read.proof is not None
+    manifest = payload_of(read.proof, SignedManifest).manifest
+    assert len(manifest.position.chain) == 64
+    return read.content, replace(manifest, position=replace(manifest.position, chain=""))
 
 
 async def irs_file(bank, **options):
