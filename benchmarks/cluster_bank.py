@@ -191,8 +191,7 @@ class Bank:
     async def _days(self) -> None:
         while True:
             await asyncio.sleep(DAY_SECONDS)
-            async with self.drill.advancing:
-                await self.life.advance()
+            await self.life.advance()
             with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
                 conn = await connect(self.dsn)
                 self.clock = await read_clock(conn)
