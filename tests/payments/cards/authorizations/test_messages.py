@@ -12,7 +12,7 @@ from tests.support.damage import report_of
 
 from billfold.ledger.scheduler import schedule
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.cards.authorizations import messages
+from billfold.payments.cards.authorizations import messages, store
 from billfold.payments.cards.authorizations.checks import check_rows
 from billfold.payments.cards.authorizations.messages import processor_key, sign_message
 from billfold.platform.clock import wall_now
@@ -136,3 +136,27 @@ async def test_an_advice_holds_a_purchase_that_was_approved_too_late_and_is_not_
     assert await processor.decide("ADVICE") == ("APPROVED", 40_00, None)
     await run_jobs(cardholder.desk.bank)
     assert await cardholder.reserved() == 40_00
+
+
+@pytest.mark.parametrize("kind", ["ADVICE", "AUTHORIZATION"])
+async def test_a_late_message_that_a_node_has_only_prepared_is_waited_for_before_what_depends_on_it_is_decided(
+    processor, cardholder, monkeypatch, kind
+):
+    message, keep_late, prepared = processor.message(), store.keep_late, []
+
+    async def prepare(_conn, late):
+        prepared.append(late)
+
+    async def end_prepared(_conn):
+        await keep_late(cardholder.desk.bank.pool, *prepared)
+
+    with monkeypatch.context() as hurry:
+        hurry.setattr(messages, "DEADLINE_SECONDS", 0)
+        hurry.setattr(store, "keep_late", prepare)
+        assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
+    monkeypatch.setattr(store, "await_prepared", end_prepared)
+    is_advice = kind == "ADVICE"
+    decided = await processor.decide(message=message | ({"type": kind, "message_id": str(uuid4())} if is_advice else {}))
+    assert decided == (("APPROVED", 40_00, None) if is_advice else ("DECLINED", 0, "TIMED_OUT"))
+    await run_jobs(cardholder.desk.bank)
+    assert await cardholder.reserved() == (40_00 if is_advice else 0)

@@ -8,6 +8,7 @@ import msgspec
 from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.commands import CardRow
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.distribution import await_prepared
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import References, Table
 
@@ -92,11 +93,13 @@ async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
 
 async def list_to_reverse(conn: Db, customer_id: UUID) -> list[commands.LateMessageRow]:
     """Return the late messages of a customer that may not be reversed yet."""
+    await await_prepared(conn)  # one that is passed over would later be reversed at the cost of what followed it
     return await _late.all(conn, _TO_REVERSE, customer_id, commands.LATE_JOB)
 
 
 async def is_late(conn: Db, message_id: UUID) -> bool:
     """Return whether a message was not decided in time."""
+    await await_prepared(conn)  # or it would be approved, and reversed later
     return await _late.find(conn, message_id) is not None
 
 
