@@ -7,6 +7,7 @@ import base64
 import hmac
 import json
 from collections import Counter
+from http import HTTPStatus
 from typing import Any
 
 from typing_extensions import override
@@ -58,6 +59,7 @@ class Heard:
     def __init__(self) -> None:
         self.answers: dict[str, tuple[Client, Request, Answer]] = {}
         self.kinds: Counter[str] = Counter()
+        self.acknowledged = 0
 
     def __call__(self, client: Client, request: Request, answer: Answer) -> None:
         """Take an answer."""
@@ -67,6 +69,8 @@ class Heard:
             kind = json.loads(content).get("type", "") if client.host == Network.host and content else ""
             self.kinds[f"{method} {'/'.join(words)} {kind}".strip()] += 1
             self.answers[key] = client, request, answer
+            is_open = isinstance(answer.body, dict) and answer.body.get("reason") == "UNAVAILABLE"  # is asked again
+            self.acknowledged += answer.status < HTTPStatus.BAD_REQUEST and not is_open
 
 
 class Network(CardNetwork):
