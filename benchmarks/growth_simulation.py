@@ -177,7 +177,7 @@ LAYOUTS = (
     ("the same, 12 processes close", Layout(6, 12, 16), SIGNED, CLOSED),
     ("4 workers of 8 cores, no day end", Layout(6, 0, **_NODES), SIGNED_SPREAD, CLOSED_SPREAD),
     ("the same, one process closes", Layout(6, 1, **_NODES), SIGNED_SPREAD, CLOSED_SPREAD),
-    ("the same, 16 processes close", Layout(6, 16, **_NODES), SIGNED_SPREAD, CLOSED_SPREAD),
+    ("the same, 20 processes close", Layout(6, 20, **_NODES), SIGNED_SPREAD, CLOSED_SPREAD),
 )
 
 

@@ -16,6 +16,7 @@ from billfold.web.app import PACKAGES, page_routes
 
 WIDE, PHONE = 1280, 360
 _THEMES = ("light", "dark")
+_PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.shifts))))"
 _WIDE_TABLES = """
 () => [...document.querySelectorAll(".console .scroll:has(> table)")]
   .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.slice(0, 200))
@@ -42,6 +43,7 @@ async def violations(page, themes=_THEMES, *, contrast_of_both=True):
     for theme, width in zip(themes, (WIDE, PHONE), strict=True):
         await page.emulate_media(color_scheme=theme)
         await page.set_viewport_size({"width": width, "height": 800})
+        await page.evaluate(_PAINTED)  # on a busy machine links kept the colors of the other theme until then
         rules = "{}" if contrast_of_both or width == PHONE else "{'color-contrast': {enabled: false}}"
         result = await page.evaluate(f"axe.run({{resultTypes: ['violations'], preload: false, rules: {rules}}})")
         look = f"{theme} {width}"
@@ -67,7 +69,6 @@ new PerformanceObserver((list) => {
   }
 }).observe({ type: "layout-shift", buffered: true });
 """
-_PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.shifts))))"
 _LINKS = "() => [...document.links].map((each) => each.href)"
 
 

@@ -158,7 +158,7 @@ BATCH_MAX = 100
 """Number of customers brought up to date in one batch."""
 DUE_WORK_LOCK = 0x64756500  # "due"
 """The advisory lock of the one process that does due work or moves the clock."""
-DUE_HELP_LOCKS = range(DUE_WORK_LOCK + 1, DUE_WORK_LOCK + 16)
+DUE_HELP_LOCKS = range(DUE_WORK_LOCK + 1, DUE_WORK_LOCK + 20)
 """Those of processes that help it with customers; who moves the clock holds them all."""
 LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
 """The advisory lock of the one process that runs jobs for which due work does not wait, or moves the clock."""
