@@ -150,6 +150,16 @@ async def test_a_fault_of_the_bank_in_one_row_takes_no_results_of_others_and_ope
     await world.post(BATCHES, more)
 
 
+async def test_more_batches_than_the_pool_has_connections_end_at_once(world):
+    origin = await world.funded(100_00)
+    to = await world.pocket(origin.customer)
+    count = 2 * world.bank.pool.get_max_size()
+    made = [await world.post(BATCHES, batch(within(origin, to, 1_00))) for _ in range(count)]
+    async with asyncio.timeout(30):
+        await world.later(seconds=1)
+    assert {(await world.get(f"{BATCHES}{each['id']}/"))["status"] for each in made} == {"COMPLETED"}
+
+
 async def test_batches_of_another_partner_do_not_exist(world, other_partner):
     foreign = await other_partner.funded(100_00)
     own = await world.funded(100_00)

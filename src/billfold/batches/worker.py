@@ -83,7 +83,7 @@ async def _run_part(bank: Bank, batch: Batch) -> bool:
             audited_action.skip()
             return True
         key, where = (batch.customer_id, batch.request_id), "finished_at IS NULL"
-        now = await bank.now()
+        now = await bank.now(audited_action.conn)
         if not await update(
             audited_action, "batch", *key, where=where, finished_at=now, updated_at=now, refused=refused
         ):
