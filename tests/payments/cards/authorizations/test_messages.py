@@ -136,6 +136,11 @@ async def test_an_advice_holds_a_purchase_that_was_approved_too_late_and_is_not_
     assert await processor.decide("ADVICE") == ("APPROVED", 40_00, None)
     await run_jobs(cardholder.desk.bank)
     assert await cardholder.reserved() == 40_00
+    monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
+    assert await processor.decide("INCREMENT", 5_00) == ("DECLINED", 0, "TIMED_OUT")
+    monkeypatch.undo()
+    assert await processor.decide("REVERSAL", None) == ("APPROVED", 40_00, None), "not the increment, too"
+    assert await cardholder.reserved() == 0
 
 
 @pytest.mark.parametrize("kind", ["ADVICE", "AUTHORIZATION"])

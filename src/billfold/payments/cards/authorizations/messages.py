@@ -80,6 +80,8 @@ class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     authorization_id: UUID | None = None
 
 
+_AFTER_LATE: Final = frozenset({MessageType.ADVICE, MessageType.REVERSAL})
+"""What was approved too late is reversed before these: it would be taken from the hold advised, or count as released."""
 _TERMS: Final = ("cash", "is_partial_allowed", "is_purchase_only_allowed")
 """The fields that decide how much of the amount can be approved."""
 _TIMED_OUT: Final = MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.TIMED_OUT)
@@ -96,7 +98,7 @@ async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
 
 
 async def _decide_message(bank: Bank, message: Message, command: Command) -> MessageAnswer:
-    if message.type == MessageType.ADVICE:  # else what was approved too late would be taken from the hold advised
+    if message.type in _AFTER_LATE:
         for late in await store.list_to_reverse(bank.pool, command.customers[0]):
             earlier = msgspec.json.decode(late.message, type=Message)
             if (earlier.card_id, earlier.network_reference) == (message.card_id, message.network_reference):
