@@ -161,7 +161,8 @@ async def test_a_late_message_that_a_node_has_only_prepared_is_waited_for_before
         assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     monkeypatch.setattr(store, "await_prepared", end_prepared)
     is_advice = kind == "ADVICE"
-    decided = await processor.decide(message=message | ({"type": kind, "message_id": str(uuid4())} if is_advice else {}))
+    other = {"type": kind, "message_id": str(uuid4())} if is_advice else {}
+    decided = await processor.decide(message=message | other)
     assert decided == (("APPROVED", 40_00, None) if is_advice else ("DECLINED", 0, "TIMED_OUT"))
     await run_jobs(cardholder.desk.bank)
     assert await cardholder.reserved() == (40_00 if is_advice else 0)

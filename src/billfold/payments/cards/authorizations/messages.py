@@ -81,7 +81,7 @@ class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _AFTER_LATE: Final = frozenset({MessageType.ADVICE, MessageType.REVERSAL})
-"""What was approved too late is reversed before these: it would be taken from the hold advised, or count as released."""
+"""What was approved too late is reversed before these: or it is taken from a hold advised, or counts as released."""
 _TERMS: Final = ("cash", "is_partial_allowed", "is_purchase_only_allowed")
 """The fields that decide how much of the amount can be approved."""
 _TIMED_OUT: Final = MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.TIMED_OUT)
