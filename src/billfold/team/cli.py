@@ -138,7 +138,7 @@ async def deactivate_everywhere(bank: Bank, conn: Connection, user_id: UUID) -> 
 
 
 async def _notifying_of_effects(bank: Bank, conn: Connection, customer_id: UUID) -> AbstractAsyncContextManager[None]:
-    return notifying_of_effects(conn, bank.vault, customer_id, now=await bank.now(), wall=wall_now())
+    return notifying_of_effects(conn, bank.vault, customer_id, now=await bank.now(conn), wall=wall_now())
 
 
 async def _user(bank: Bank, conn: Connection, email: str) -> User:

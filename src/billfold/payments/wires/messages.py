@@ -36,7 +36,7 @@ async def queue_about(
     Call it in a transaction, so that the message and its scheduled job are stored together.
     """
     messages.expect_sendable(kind, terms)
-    now = await bank.now()
+    now = await bank.now(conn)
     at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
     case_id = terms.get("case_id")
     about = wire_id if case_id is None else f"{wire_id}:{case_id}"
