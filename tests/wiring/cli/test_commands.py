@@ -35,6 +35,7 @@ def test_migrating_the_database_initializes_the_bank_once(billfold):
     assert "another seed" in said
 
 
+@pytest.mark.one_server
 def test_migrations_are_reverted_and_applied_again(billfold):
     assert billfold("migrate", "down", "--yes")[0] == 0
     status, said = billfold("migrate", "status")
