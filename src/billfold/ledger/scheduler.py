@@ -162,6 +162,8 @@ DUE_HELP_LOCKS = range(DUE_WORK_LOCK + 1, DUE_WORK_LOCK + 20)
 """Those of processes that help it with customers; who moves the clock holds them all."""
 LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
 """The advisory lock of the one process that runs jobs for which due work does not wait, or moves the clock."""
+BATCHES_LOCK = 0x62617463  # "batc"
+"""That of the one that runs batches. While the clock stands still, one that two processes run can lose its job."""
 
 _FAILING = """
 SELECT h.customer_id, h.due_at, f.tries, f.error, f.again_at

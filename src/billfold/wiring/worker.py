@@ -22,6 +22,7 @@ from billfold.documents.ports import FileStore
 from billfold.events.webhooks import attempts
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import (
+    BATCHES_LOCK,
     DUE_HELP_LOCKS,
     DUE_WORK,
     DUE_WORK_LOCK,
@@ -160,7 +161,6 @@ SHRED_SECONDS = 600.0
 LONG_JOBS = frozenset({BANK_DAY_CLOSED_JOB})
 """Kinds of jobs that due work does not wait for."""
 _BATCHES = frozenset({RUN_BATCH})
-_BATCHES_LOCK = 0x62617463  # "batc"
 
 PeriodicTask = Callable[["Bank"], Awaitable[int]]
 """Work that may be pending: does some of it and returns how many items."""
@@ -270,7 +270,7 @@ async def do_long_jobs(bank: Bank) -> int:
 
 async def do_batches(bank: Bank) -> int:
     """Run parts of batches of transfers, unless another worker is doing it. Due work continues in the meantime."""
-    return await _run_alone(bank, _BATCHES_LOCK, "batch job", kinds=_BATCHES)
+    return await _run_alone(bank, BATCHES_LOCK, "batch job", kinds=_BATCHES)
 
 
 async def _run_alone(bank: Bank, lock: int, aside_as: str, *, kinds: Collection[str]) -> int:

@@ -1,6 +1,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 
+import asyncpg
 import pytest
 from tests.support.cases import in_one_bank
 
@@ -38,6 +39,15 @@ async def test_database_sessions_have_the_rights_of_the_given_role(database_dsn)
         assert await pool.fetchval("SELECT current_user") == database_pool.APP_ROLE
         assert not await pool.fetchval("SELECT has_table_privilege('audit_entry', 'UPDATE')")
         assert await pool.fetchval("SELECT has_table_privilege('pocket', 'UPDATE')")
+
+
+async def test_a_session_whose_commits_do_not_wait_for_the_disk_is_not_used_by_others_after_an_error(pool):
+    pinned = database_pool.PinnedConnection(pool, by_pooler=False)
+    assert [tuple(row) for row in await pinned.fetch("SHOW enable_seqscan")] == [("off",)]  # set together with that
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await pinned.fetch("SELECT 1 / 0")
+    async with pool.acquire() as one, pool.acquire() as other:
+        assert [await each.fetchval("SHOW enable_seqscan") for each in (one, other)] == ["on", "on"]
 
 
 class Post:

@@ -6,11 +6,13 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from tests.support.whole_bank import EngineCommands, close_bank, expect_clean, open_bank
 
-from billfold.ledger.scheduler import bank_customer_id
+from billfold.ledger.scheduler import BATCHES_LOCK, DUE_WORK_LOCK, LONG_JOBS_LOCK, bank_customer_id
 from billfold.platform.clock import EARLIEST, LATEST, ClockState, ClockWouldGoBack, wall_now
+from billfold.platform.database.background_work import locked
 from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant
-from billfold.platform.errors import Refused
+from billfold.platform.errors import Refused, Unavailable
+from billfold.sandbox.control import clock_stepper
 from billfold.sandbox.control.clock_stepper import ClockStepper
 
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
@@ -32,6 +34,15 @@ async def test_advancing_the_clock_closes_the_days_in_between(bank, stepper):
     assert face.now == START + timedelta(days=4)
     assert face.happened == {"house-day": 4, "daily-root": 4}
     assert face.next_event_at == et_instant(date(2025, 6, 6), 17)
+
+
+@pytest.mark.parametrize("lock", [DUE_WORK_LOCK, LONG_JOBS_LOCK, BATCHES_LOCK])
+async def test_the_clock_does_not_move_while_a_worker_does_what_is_due(bank, stepper, monkeypatch, lock):
+    monkeypatch.setattr(clock_stepper, "_LOCK_TIMEOUT_SECONDS", 0.2)
+    async with locked(bank.pool, lock):
+        with pytest.raises(Unavailable, match="moving already"):
+            await stepper.advance(timedelta(days=1))
+    assert (await stepper.advance(timedelta(days=1))).now == START + timedelta(days=1)
 
 
 async def test_business_days_skip_weekends_and_holidays(stepper):

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+import asyncpg
+
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, Db, Pool
@@ -70,7 +72,8 @@ async def locked(pool: Pool, *lock: int) -> AsyncIterator[Connection | None]:
             if is_ours:
                 await conn.execute(f"SELECT pg_advisory_unlock({key})", *lock)
         except BaseException:
-            conn.terminate()
+            with suppress(asyncpg.InterfaceError):  # it has ended already
+                conn.terminate()
             raise
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -291,9 +291,11 @@ class PinnedConnection:
                     return rows
 
     async def close(self) -> None:
-        """Release the connection."""
+        """Release the connection. It is not used again: its session would commit without the disk for others."""
         conn, self._conn = self._conn, None
         if conn is not None:
+            with suppress(asyncpg.InterfaceError):  # it has ended already
+                conn.terminate()
             try:
                 await self._pool.release(conn)
             except Exception as error:

@@ -80,6 +80,12 @@ BANK_DAY = "house-day"
 """The kind of event under which a closed bank day is counted."""
 
 _LOCK_TIMEOUT_SECONDS = 50.0
+_LOCKS = (
+    scheduler.DUE_WORK_LOCK,
+    *scheduler.DUE_HELP_LOCKS,
+    scheduler.LONG_JOBS_LOCK,
+    scheduler.BATCHES_LOCK,
+)
 _STOP_LOCK = 0x73746F70  # "stop": held shared by processes that want the walk to end
 _COVERED_BEFORE = timedelta(minutes=1)
 _REPEATS_MAX = 100  # at one instant; more means that due work is never completed
@@ -272,8 +278,7 @@ class ClockStepper:
         try:
             async with self._bank.pool.acquire() as conn, conn.transaction():
                 try:
-                    locks = (scheduler.DUE_WORK_LOCK, *scheduler.DUE_HELP_LOCKS, scheduler.LONG_JOBS_LOCK)
-                    await conn.execute(_LOCK, locks, timeout=_LOCK_TIMEOUT_SECONDS)
+                    await conn.execute(_LOCK, _LOCKS, timeout=_LOCK_TIMEOUT_SECONDS)
                 except TimeoutError:
                     raise _is_moving() from None
                 yield await self._read_state()
