@@ -1,5 +1,6 @@
 """Messages of the card processor: signed, once or twice, in any order, and answered in time."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
@@ -143,6 +144,31 @@ async def test_an_advice_holds_a_purchase_that_was_approved_too_late_and_is_not_
     assert await cardholder.reserved() == 0
 
 
+async def test_an_advice_waits_for_a_late_message_whose_storing_was_given_up_and_goes_on(
+    processor, cardholder, monkeypatch
+):
+    pool, keep_late, given_up = cardholder.desk.bank.pool, store.keep_late, []
+
+    async def give_up(_conn, late):
+        given_up.append(late)
+        raise TimeoutError
+
+    with monkeypatch.context() as hurry:
+        hurry.setattr(messages, "DEADLINE_SECONDS", 0)
+        hurry.setattr(store, "keep_late", give_up)
+        assert (await processor.post(processor.message())).status_code == 503
+    async with pool.acquire() as conn, conn.transaction():
+        await keep_late(conn, *given_up)
+        now = await cardholder.desk.bank.now(conn)
+        await schedule(conn, [ScheduledJob("card.late", given_up[0].message_id, given_up[0].customer_id, now)])
+        advised = asyncio.create_task(processor.decide("ADVICE"))
+        await asyncio.wait([advised], timeout=0.5)
+        assert not advised.done()
+    assert await advised == ("APPROVED", 40_00, None)
+    await run_jobs(cardholder.desk.bank)
+    assert await cardholder.reserved() == 40_00
+
+
 @pytest.mark.parametrize("kind", ["ADVICE", "AUTHORIZATION"])
 async def test_a_late_message_that_a_node_has_only_prepared_is_waited_for_before_what_depends_on_it_is_decided(
     processor, cardholder, monkeypatch, kind
@@ -153,7 +179,8 @@ async def test_a_late_message_that_a_node_has_only_prepared_is_waited_for_before
         prepared.append(late)
 
     async def end_prepared(_conn):
-        await keep_late(cardholder.desk.bank.pool, *prepared)
+        async with cardholder.desk.bank.pool.acquire() as conn:
+            await keep_late(conn, *prepared)
 
     with monkeypatch.context() as hurry:
         hurry.setattr(messages, "DEADLINE_SECONDS", 0)

@@ -116,7 +116,7 @@ async def _decide_message(bank: Bank, message: Message, command: Command) -> Mes
             raise Unavailable("The bank takes too long. Send the message again.", retry_after_seconds=1) from None
         await _keep_late(bank, message, command.customers[0])
         return _TIMED_OUT
-    if (answer.replayed or is_repeated) and await store.is_late(bank.pool, message.message_id):
+    if (answer.replayed or is_repeated) and await store.is_late(bank.pool, command.customers[0], message.message_id):
         return _TIMED_OUT
     names = MessageAnswer.__struct_fields__
     return msgspec.convert({name: answer.outcome[name] for name in names}, MessageAnswer)

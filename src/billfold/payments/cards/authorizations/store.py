@@ -56,6 +56,8 @@ SELECT {_authorizations.columns("a")} FROM card k JOIN card_authorization a
                            WHERE m.customer_id = k.customer_id AND m.card_id = k.card_id)
  WHERE k.customer_id = ANY($1) AND k.card_id = ANY($2)
 """
+_LATE_LOCK = 0x6C617465  # "late"
+_IN_TURN = f"SELECT pg_advisory_xact_lock({_LATE_LOCK}, hashtext($1))"
 get_authorization = _authorizations.get
 get_payment = _payments.get
 find_limits = _limits.find
@@ -87,20 +89,27 @@ async def load_days(
 
 
 async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
-    """Store a message that was not decided in time; an existing one is not changed."""
+    """Store a message that was not decided in time; an existing one is not changed. Call it in a transaction."""
+    await conn.execute(_IN_TURN, str(late.customer_id))
     await _late.insert(conn, late, "ON CONFLICT (message_id) DO NOTHING")
 
 
 async def list_to_reverse(conn: Db, customer_id: UUID) -> list[commands.LateMessageRow]:
     """Return the late messages of a customer that may not be reversed yet."""
-    await await_prepared(conn)  # one that is passed over would later be reversed at the cost of what followed it
+    await _await_kept(conn, customer_id)  # one that is passed over would be reversed at the cost of what followed it
     return await _late.all(conn, _TO_REVERSE, customer_id, commands.LATE_JOB)
 
 
-async def is_late(conn: Db, message_id: UUID) -> bool:
-    """Return whether a message was not decided in time."""
-    await await_prepared(conn)  # or it would be approved, and reversed later
+async def is_late(conn: Db, customer_id: UUID, message_id: UUID) -> bool:
+    """Return whether a message of a customer was not decided in time."""
+    await _await_kept(conn, customer_id)  # or it would be approved, and reversed later
     return await _late.find(conn, message_id) is not None
+
+
+async def _await_kept(conn: Db, customer_id: UUID) -> None:
+    """Wait for late messages of a customer that are being stored, whoever still waits for the answer."""
+    await conn.execute(_IN_TURN, str(customer_id))
+    await await_prepared(conn)
 
 
 async def load_references(conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> References:
