@@ -107,7 +107,7 @@ async def is_late(conn: Db, customer_id: UUID, message_id: UUID) -> bool:
 
 
 async def _await_kept(conn: Db, customer_id: UUID) -> None:
-    """Wait for late messages of a customer that are being stored, whoever still waits for the answer."""
+    """Wait for late messages of a customer that are being stored, though their storing may have been given up."""
     await conn.execute(_IN_TURN, str(customer_id))
     await await_prepared(conn)
 
