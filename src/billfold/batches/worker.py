@@ -30,7 +30,7 @@ _PAUSES: Final = (0.1, 0.4, 1.5)
 async def run_batch(bank: Bank, job: ScheduledJob) -> None:
     """Carry out the next rows of an approved batch, and schedule the rest. Running it twice has no further effect."""
     batch = await _find(bank, job)
-    if batch is None or batch.status != "APPROVED" or not bank.settings.execute_transfers:
+    if batch.status != "APPROVED" or not bank.settings.execute_transfers:
         return
     if batch.finished_at is None and await _run_part(bank, batch):
         now = await bank.now()
@@ -39,7 +39,6 @@ async def run_batch(bank: Bank, job: ScheduledJob) -> None:
         await scheduler.schedule(bank.pool, [ScheduledJob(RUN_BATCH, batch.request_id, batch.customer_id, at=at)])
         return
     batch = await _find(bank, job)
-    assert batch is not None
     report = ReportBatch(
         caller=_REPORTER,
         key=batch.request_id,
@@ -51,10 +50,13 @@ async def run_batch(bank: Bank, job: ScheduledJob) -> None:
     await bank.engine.submit(report)
 
 
-async def _find(bank: Bank, job: ScheduledJob) -> Batch | None:
+async def _find(bank: Bank, job: ScheduledJob) -> Batch:
     assert job.customer_id is not None
     key, now = (job.customer_id, job.object_id), await bank.now()
-    return await BATCHES.find(bank.pool, *key, now=now) or await PARTNER_BATCHES.find(bank.pool, *key, now=now)
+    found = await BATCHES.find(bank.pool, *key, now=now) or await PARTNER_BATCHES.find(bank.pool, *key, now=now)
+    if found is None:  # its job stays: it would be lost if this node cannot read the batch now
+        raise InvariantError("the batch of a job is not there")
+    return found
 
 
 async def _run_part(bank: Bank, batch: Batch) -> bool:
