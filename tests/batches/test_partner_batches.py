@@ -1,7 +1,7 @@
 """Batches of partners: rows of many customers each by itself, of one all or none, the same row once."""
 
 import asyncio
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from tests.support.approvals import counterparty
@@ -9,7 +9,7 @@ from tests.support.world import new_key
 
 from billfold.batches import store
 from billfold.batches.types import RUN_BATCH
-from billfold.ledger.scheduler import run_job
+from billfold.ledger.scheduler import run_job, run_scheduled_jobs, schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.errors import Unavailable
 from billfold.verify.runner import verify_bank
@@ -158,6 +158,14 @@ async def test_more_batches_than_the_pool_has_connections_end_at_once(world):
     async with asyncio.timeout(30):
         await world.later(seconds=1)
     assert {(await world.get(f"{BATCHES}{each['id']}/"))["status"] for each in made} == {"COMPLETED"}
+
+
+async def test_the_job_of_a_batch_that_cannot_be_read_stays(world):
+    origin, now = await world.funded(1_00), await world.bank.now()
+    job = ScheduledJob(RUN_BATCH, uuid4(), origin.key[0], at=now)
+    await schedule(world.bank.pool, [job])
+    assert list((await run_scheduled_jobs(world.bank, now)).failed) == [job]
+    assert await world.bank.pool.fetchval("SELECT count(*) FROM scheduled_job WHERE object_id = $1", job.object_id) == 1
 
 
 async def test_batches_of_another_partner_do_not_exist(world, other_partner):

@@ -54,7 +54,7 @@ async def _find(bank: Bank, job: ScheduledJob) -> Batch:
     assert job.customer_id is not None
     key, now = (job.customer_id, job.object_id), await bank.now()
     found = await BATCHES.find(bank.pool, *key, now=now) or await PARTNER_BATCHES.find(bank.pool, *key, now=now)
-    if found is None:  # its job stays: it would be lost if this node cannot read the batch now
+    if found is None:  # then its job stays, in case it can be read later
         raise InvariantError("the batch of a job is not there")
     return found
 

@@ -291,7 +291,7 @@ class PinnedConnection:
                     return rows
 
     async def close(self) -> None:
-        """Release the connection. It is not used again: its session would commit without the disk for others."""
+        """End the connection: others must not get its session, since their commits have to wait for the disk."""
         conn, self._conn = self._conn, None
         if conn is not None:
             with suppress(asyncpg.InterfaceError):  # it has ended already
