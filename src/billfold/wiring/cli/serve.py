@@ -68,6 +68,10 @@ def serve(context: Wiring) -> None:
         asyncio.run(_serve(context, settings, database))
 
 
+_WORKER_CONNECTIONS_MAX = 20
+"""Loops that work alone hold one each with their locks, twelve with three chains, and need others for their work."""
+
+
 @top.command("worker")
 def worker(
     context: Wiring, *, with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False
@@ -88,7 +92,7 @@ def worker(
             async with serve_management(managed, database.dsn):
                 while not stop.is_set():
                     async with (
-                        context.bank(settings, database.dsn) as bank,
+                        context.bank(settings, database.dsn, pool_max=_WORKER_CONNECTIONS_MAX) as bank,
                         telemetry(bank, "worker"),
                         context.until_paused(settings, stop) as ended,
                     ):
