@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.whole_bank import EngineCommands
+
 from billfold.migrations import runner
 from billfold.migrations.distribution import Placement, distribute, placements
 from billfold.migrations.runner import MigrationError
@@ -19,6 +21,7 @@ async def test_tables_keyed_by_customer_are_distributed_by_customer(conn):
     for table in ("audit_entry", "audit_chain_head", "event", "transfer_request", "session"):
         assert places[table] is Placement.COORDINATOR
     if await is_distributed(conn):
+        assert places["partner_pocket"] is Placement.PARTNER
         await conn.execute("COMMENT ON TABLE shard_batch IS '1'")
         assert await runner.pending(conn)  # so that no process of this release starts
         assert await distribute(conn) == []  # as an upgrade does
@@ -26,3 +29,22 @@ async def test_tables_keyed_by_customer_are_distributed_by_customer(conn):
         return
     with pytest.raises(MigrationError, match="no Citus"):
         await distribute(conn)
+
+
+LISTED = "SELECT customer_id, pocket_id, opened_at, status FROM {} WHERE partner_id = $1 ORDER BY opened_at, written_no"
+
+
+async def test_the_list_of_a_partner_in_use_is_filled_when_it_becomes_a_table(bank, conn):
+    if not await is_distributed(conn):
+        pytest.skip("on one server it is a view")
+    teller = EngineCommands(bank, "pockets")
+    for n in range(4):
+        await teller.new_pocket(await teller.new_customer(f"Customer {n}"))
+    up = next(step.up for step in runner.read_migrations() if step.name == "0027_pockets_of_partners")
+    await conn.execute("DROP TABLE partner_pocket")
+    await conn.execute(up)
+    await distribute(conn)
+    (partner,) = await conn.fetchrow("SELECT DISTINCT partner_id FROM pocket WHERE customer_id <> $1", bank.own_id)
+    pockets = await conn.fetch(LISTED.format("pocket"), partner)
+    assert len(pockets) == 4
+    assert await conn.fetch(LISTED.format("partner_pocket"), partner) == pockets

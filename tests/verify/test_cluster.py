@@ -106,6 +106,20 @@ async def test_transfers_that_go_on_are_seen_whole_and_a_damaged_row_is_named_on
     await conn.close()
 
 
+@pytest.mark.parametrize(
+    "damage", ["DELETE FROM partner_pocket", "UPDATE partner_pocket SET status = 'FROZEN'"], ids=["missing", "changed"]
+)
+async def test_a_pocket_that_its_partner_does_not_list_as_it_is_is_named(bank, bank_dsn, damage):
+    teller = EngineCommands(bank, "pockets")
+    place = await teller.new_pocket(await teller.new_customer("Customer"))
+    assert (await verified(bank_dsn)).is_clean
+    conn = await asyncpg.connect(bank_dsn)
+    assert await conn.execute(f"{damage} WHERE pocket_id = $1", place.pocket)
+    await conn.close()
+    found = {(each.table, each.key["pocket_id"]) for each in (await verified(bank_dsn)).findings}
+    assert found == {("partner_pocket", str(place.pocket))} or found == {("partner_pocket", place.pocket)}
+
+
 @pytest.fixture
 async def two_places(bank):
     """A payer with money and a payee on another node."""

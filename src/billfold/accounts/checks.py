@@ -171,10 +171,21 @@ _STATE_CHECKS = (
     ),
 )
 
+# Each part comes from its shards by itself.
+_LISTED = """
+WITH p AS MATERIALIZED (SELECT partner_id, customer_id, pocket_id, opened_at, status FROM pocket),
+     l AS MATERIALIZED (SELECT partner_id, customer_id, pocket_id, opened_at, status FROM partner_pocket)
+SELECT {0}.customer_id, {0}.pocket_id FROM {0} WHERE NOT EXISTS (SELECT 1 FROM {1} WHERE
+  ({1}.partner_id, {1}.customer_id, {1}.pocket_id, {1}.opened_at, {1}.status)
+= ({0}.partner_id, {0}.customer_id, {0}.pocket_id, {0}.opened_at, {0}.status))"""
+_LISTED_OTHERWISE = "the list of its partner differs from the pocket"
+
 CHECKS = (
     *(check for tracked in _TABLES for check in creation_checks(tracked)),
     *(check for tracked in _TABLES for check in directory_checks(tracked)),
     *_PORTAL_NAMES,
+    Check("partner_pocket", _LISTED_OTHERWISE, _LISTED.format("p", "l"), certainty=Certainty.MISSING),
+    Check("partner_pocket", _LISTED_OTHERWISE, _LISTED.format("l", "p")),
     *_STATE_CHECKS,
     change_check("customer", "closed_at"),
     change_check("pocket", "closed_at", "pocket_id"),

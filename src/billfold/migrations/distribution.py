@@ -2,7 +2,8 @@
 
 The placement of a table follows from the catalog. A tenant table lies with its customer: `customer_id` is in each of
 its unique keys, no trigger guards it and no column holds a transaction id, which is valid on one server only. The
-directory lies by its value, the market and the partners on every node, everything else on the coordinator.
+directory lies by its value, the list of a partner's Pockets with the partner, the market and the partners on every
+node, everything else on the coordinator.
 """
 
 import re
@@ -172,6 +173,7 @@ class Placement(StrEnum):
 
     TENANT = "customer_id"
     VALUE = "value"
+    PARTNER = "partner_id"
     EVERYWHERE = "everywhere"
     COORDINATOR = "coordinator"
 
@@ -181,6 +183,7 @@ _PLACEMENTS = """
 WITH RECURSIVE placed AS (
   SELECT c.oid, c.relname::text AS name, CASE
     WHEN c.relname = 'directory' THEN 'value'
+    WHEN c.relname = 'partner_pocket' THEN 'partner_id'
     WHEN c.relname = ANY($2) THEN 'coordinator'
     WHEN c.relname IN ('partner', 'security', 'auction', 'bill_rate', 'closing_price', 'calendar_override')
          THEN 'everywhere'
@@ -208,6 +211,28 @@ _WIDEN_KEYS = f"""
 DROP FUNCTION IF EXISTS {HEADS_LOCKED};
 ALTER TABLE statement DROP CONSTRAINT statement_pkey, ADD CONSTRAINT statement_pkey PRIMARY KEY
   (customer_id, statement_id)
+"""
+# On one server it is a view. A page of the table comes from one shard, not from all (ADR 0166).
+_KEEP_LIST = f"""
+DO $$ BEGIN IF (SELECT relkind = 'v' FROM pg_class WHERE oid = 'partner_pocket'::regclass) THEN
+  DROP VIEW partner_pocket;
+  CREATE TABLE partner_pocket (
+    partner_id   uuid NOT NULL,
+    customer_id  uuid NOT NULL,
+    pocket_id    uuid NOT NULL,
+    opened_at    timestamptz NOT NULL,
+    written_no   bigint GENERATED ALWAYS AS IDENTITY,
+    status       text NOT NULL,
+    PRIMARY KEY (partner_id, customer_id, pocket_id)
+  );
+  CREATE INDEX partner_pocket_list ON partner_pocket (partner_id, opened_at, written_no);
+  GRANT UPDATE ON partner_pocket TO {APP_ROLE};
+END IF; END $$
+"""
+_FILL_LIST = """
+INSERT INTO partner_pocket (partner_id, customer_id, pocket_id, opened_at, status)
+SELECT partner_id, customer_id, pocket_id, opened_at, status FROM pocket ORDER BY opened_at, written_no
+    ON CONFLICT (partner_id, customer_id, pocket_id) DO NOTHING
 """
 _IN_ONE_PHASE = """
 SELECT name FROM unnest($1::text[]) AS name WHERE name <> ALL($2)
@@ -317,6 +342,7 @@ async def distribute(conn: Connection, progress: Progress = ignore) -> list[str]
             await whole.enter_async_context(conn.transaction())
             await conn.execute(_WIDEN_KEYS)
         await conn.execute(_RESTORE_POINTS)
+        await conn.execute(_KEEP_LIST)
         places = await placements(conn)
         waiting = {t: place for t, place in places.items() if place is not Placement.COORDINATOR and t not in sent}
         for table in waiting:
@@ -326,6 +352,8 @@ async def distribute(conn: Connection, progress: Progress = ignore) -> list[str]
         for table, placement in waiting.items():
             progress(f"Distributing {table} ({placement})")
             await _send(table, placement, briefly)
+        if Placement.PARTNER in waiting.values():
+            await conn.execute(_FILL_LIST)
         await _replace_functions(conn)
         await _use_two_phases(conn, [t for t, place in places.items() if place is Placement.COORDINATOR], briefly)
         await create_shard_functions(conn, _ANCHOR, briefly)

@@ -164,7 +164,7 @@ _BOOKS = f"SELECT c.customer_id, {_SMALL_BOOK} FROM ledger_head c WHERE c.custom
 # For a partner by the index in list order; for customers by their keys, independent of the number
 # of pockets their partner has.
 _OF_PARTNER = """
-SELECT customer_id, pocket_id, opened_at, written_no, NULL::bytea AS book FROM pocket
+SELECT customer_id, pocket_id, opened_at, written_no, NULL::bytea AS book FROM partner_pocket
  WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2)) AND {page}"""
 # The customers twice: a cluster asks their shards only.
 _OF_CUSTOMERS = f"""

@@ -112,7 +112,15 @@ _UPSERT_POCKET = (
     f" VALUES ({', '.join(f'${n}' for n in range(1, len(_POCKET) + 2))})"
     " ON CONFLICT (customer_id, pocket_id) DO UPDATE SET " + ", ".join(f"{name} = excluded.{name}" for name in _POCKET)
 )
+# On one server the list of a partner's pockets is a view of them.
+_LIST_POCKET = """
+INSERT INTO partner_pocket (partner_id, customer_id, pocket_id, opened_at, status) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT (partner_id, customer_id, pocket_id) DO UPDATE SET status = excluded.status
+"""
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET)
+_listed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
+    *map(("customer_id", *_POCKET).index, ("partner_id", "customer_id", "pocket_id", "opened_at", "status"))
+)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.__struct_fields__)
 
 _packed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
@@ -190,6 +198,8 @@ async def write_books(
         )
     if pockets:
         await conn.executemany(_UPSERT_POCKET, pockets)
+        if shards is not None:
+            await conn.executemany(_LIST_POCKET, map(_listed, pockets))
     await _write_changes(conn, books, now)
 
 
