@@ -1,7 +1,6 @@
 """The distribution of a bank's tables and customers on a Citus cluster."""
 
 import pytest
-
 from tests.support.whole_bank import EngineCommands
 
 from billfold.migrations import runner

@@ -54,6 +54,24 @@ async def test_closed_pockets_are_excluded_from_the_list_of_open_pockets(bank, o
     assert sorted(keys(await store.list_by_id(bank.pool, opened_pockets[1:]))) == sorted(opened_pockets[1:])
 
 
+async def test_a_listed_pocket_that_another_node_has_not_committed_yet_is_awaited(bank, opened_pockets, monkeypatch):
+    waited: list[object] = []
+    by_id = store.list_by_id
+
+    async def listed(conn, wanted):
+        return await by_id(conn, wanted) if waited else []
+
+    async def wait(conn):
+        waited.append(conn)
+
+    monkeypatch.setattr(store, "deserialize_book", lambda _: None)
+    monkeypatch.setattr(store, "list_by_id", listed)
+    monkeypatch.setattr(store, "await_prepared", wait)
+    found = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, limit=10)
+    assert sorted(keys(found)) == sorted(opened_pockets)
+    assert len(waited) == 1
+
+
 async def test_lists_are_the_same_by_books_and_by_rows(bank, new_holder, opened_pockets):
     holder = await new_holder()
     await holder.deposit(123_456_78)

@@ -26,6 +26,7 @@ from billfold.bills.rules.earnings import PocketState
 from billfold.ledger.book.draft import PocketBook, PocketColumns
 from billfold.ledger.engine.load_books import deserialize_book
 from billfold.platform.database.connection import Db
+from billfold.platform.database.distribution import await_prepared
 from billfold.platform.database.paging import BY_OPENING, KeysetList, Place, SortKey
 from billfold.platform.database.rows import Table
 
@@ -198,6 +199,9 @@ class _PocketList(KeysetList[Any]):
         pockets = {each.pocket_id: each for image in images for each in image.pockets}
         rows = {key: _row_of(customer_id, pockets[key]) for (customer_id, key, _), _ in found if key in pockets}
         if left := [(customer_id, key) for (customer_id, key, _), _ in found if key not in rows]:
+            rows.update({row.pocket_id: row for row in await list_by_id(conn, left)})
+        if rows.keys() != {key for (_, key, _), _ in found}:  # listed by one node, and not yet committed by another
+            await await_prepared(conn)
             rows.update({row.pocket_id: row for row in await list_by_id(conn, left)})
         return [(rows[key], place) for (_, key, _), place in found]
 
