@@ -144,6 +144,34 @@ async def test_an_advice_holds_a_purchase_that_was_approved_too_late_and_is_not_
     assert await cardholder.reserved() == 0
 
 
+async def test_an_advice_keeps_what_was_approved_before_it_and_is_found_to_be_late_after_it(
+    processor, cardholder, monkeypatch
+):
+    message, keep_late, late = processor.message(), store.keep_late, []
+
+    async def keep_later(_conn, row):
+        late.append(row)
+
+    with monkeypatch.context() as hurry:
+        hurry.setattr(messages, "DEADLINE_SECONDS", 0)
+        hurry.setattr(store, "keep_late", keep_later)
+        assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
+    bank = cardholder.desk.bank
+    async with bank.pool.acquire() as conn:
+        await conn.execute("DELETE FROM scheduled_job WHERE kind = 'card.late'")  # not yet
+    assert await processor.decide("ADVICE") == ("APPROVED", 40_00, None)
+    async with bank.pool.acquire() as conn:
+        await keep_late(conn, *late)
+        await schedule(conn, [ScheduledJob("card.late", late[0].message_id, late[0].customer_id, await bank.now(conn))])
+    await run_jobs(bank)
+    assert await cardholder.reserved() == 40_00
+    assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
+    async with bank.pool.acquire() as conn:
+        assert (await report_of(conn, check_rows)).is_clean
+    assert await processor.decide("REVERSAL", None) == ("APPROVED", 40_00, None)
+    assert await cardholder.reserved() == 0
+
+
 async def test_an_advice_waits_for_a_late_message_whose_storing_was_given_up_and_goes_on(
     processor, cardholder, monkeypatch
 ):

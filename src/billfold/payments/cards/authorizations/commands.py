@@ -281,10 +281,11 @@ class IncrementAuthorization(CardRequest, frozen=True, kw_only=True):
 
 
 class ReverseAuthorization(CardMessage, frozen=True, kw_only=True):
-    """Release an amount of a hold; None: all. `is_late`: the bank's own approval came too late."""
+    """Release an amount of a hold; None: all. `is_late`: the bank's own approval, held by an entry, came too late."""
 
     amount: int | None = None
     is_late: bool = False
+    hold_entry_no: int | None = None
 
 
 class ExpireAuthorization(CardMessage, frozen=True, kw_only=True):

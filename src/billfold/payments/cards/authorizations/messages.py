@@ -140,8 +140,8 @@ async def reverse_late_message(bank: Bank, late: commands.LateMessageRow) -> Non
     """Reverse a message that was approved after it had been declined; an undecided one is decided first."""
     command = command_of(msgspec.json.decode(late.message, type=Message), late.customer_id)
     assert isinstance(command, commands.AuthorizeCard | commands.IncrementAuthorization)
-    cents = (await bank.engine.submit(command)).outcome["approved_amount"]
-    if cents:
+    outcome = (await bank.engine.submit(command)).outcome
+    if cents := outcome["approved_amount"]:
         await bank.engine.submit(
             commands.ReverseAuthorization(
                 caller=commands.LATE,
@@ -153,6 +153,7 @@ async def reverse_late_message(bank: Bank, late: commands.LateMessageRow) -> Non
                 merchant=command.merchant,
                 amount=cents,
                 is_late=isinstance(command, commands.AuthorizeCard),
+                hold_entry_no=outcome.get("hold_entry_no"),
             )
         )
 

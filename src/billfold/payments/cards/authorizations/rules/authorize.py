@@ -126,7 +126,8 @@ def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
     store_authorization(book, None, row, ctx)
     raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cents)
     raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=cents)
-    return message_outcome(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
+    decision = Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED
+    return message_outcome(row, decision, cents) | {"hold_entry_no": row.hold_entry_no}
 
 
 @decides(IncrementAuthorization)
@@ -251,23 +252,26 @@ def _hold_advised(
 ) -> Outcome:
     """Hold at least what others have approved; nothing if it is finished, or if the pocket is closed.
 
-    The bank advances any shortfall.
+    The bank advances any shortfall. A new entry holds it, also if the bank holds enough: its own approval may turn out
+    to be late, and is then reversed.
     """
     row = earlier or new_authorization(card, cmd, ctx, status=AuthorizationStatus.PENDING, merchant=cmd.merchant)
-    more = cmd.amount - (row.approved - row.reversed)
+    more = max(cmd.amount - (row.approved - row.reversed), 0)
     pocket = pocket_of(book, card.pocket_id)
-    if more <= 0 or row.status in _FINISHED or pocket.status == PocketStatus.CLOSED:
+    if not (row.remaining or more) or row.status in _FINISHED or pocket.status == PocketStatus.CLOSED:
         return message_outcome(earlier, Decision.APPROVED, cmd.amount)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.CARD, ctx, settles_on=ctx.business_date)
-    _raise_or_advance(book, pocket, ctx, cents=more)
+    if more:
+        _raise_or_advance(book, pocket, ctx, cents=more)
     held = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
     book.close()
     held = msgspec.structs.replace(_raise_amount(held, ctx, more=more), status=AuthorizationStatus.PENDING, reason=None)
     store_authorization(book, earlier, held, ctx)
     if row.status == AuthorizationStatus.DECLINED or earlier is None:
         raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cmd.amount)
-    raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=more)
+    if more:
+        raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=more)
     return message_outcome(held, Decision.APPROVED, cmd.amount)
 
 

@@ -263,6 +263,8 @@ def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context)
         return message_outcome(row, Decision.APPROVED, 0)
     if row is None or row.status != AuthorizationStatus.PENDING:
         return message_outcome(row, Decision.APPROVED, 0)
+    if cmd.hold_entry_no not in {None, row.hold_entry_no} and not row.cleared:  # an advice has taken it over
+        return message_outcome(row, Decision.APPROVED, 0)
     cents = row.remaining if cmd.amount is None else min(cmd.amount, row.remaining)
     if not cents:
         return message_outcome(row, Decision.APPROVED, 0)
