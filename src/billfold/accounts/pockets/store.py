@@ -162,6 +162,7 @@ _BY_ID = f"""{_ROW}
 _BOOK_BYTES_MAX = 4000
 _SMALL_BOOK = f"CASE WHEN octet_length(c.serialized_book) <= {_BOOK_BYTES_MAX} THEN c.serialized_book END AS book"
 _BOOKS = f"SELECT c.customer_id, {_SMALL_BOOK} FROM ledger_head c WHERE c.customer_id = ANY($1::uuid[])"
+_BOOK = f"SELECT {_SMALL_BOOK} FROM ledger_head c WHERE c.customer_id = $1"
 # For a partner by the index in list order; for customers by their keys, independent of the number
 # of pockets their partner has.
 _OF_PARTNER = """
@@ -255,6 +256,9 @@ async def get_pocket(conn: Db, customer_id: UUID, pocket_id: UUID, as_of: dateti
     """Return the pocket and its holdings, now or as they were. Raises NotFound."""
     if as_of is not None:
         return await get_pocket_as_of(conn, customer_id, pocket_id, as_of)
+    image = deserialize_book(await conn.fetchval(_BOOK, customer_id))
+    if image is not None and (found := next((p for p in image.pockets if p.pocket_id == pocket_id), None)):
+        return _row_of(customer_id, found)
     return await _pockets.one(conn, _GET, customer_id, pocket_id)
 
 
