@@ -67,7 +67,7 @@ DIFFERS = {
     "the length of that": rb'(?<=us-ascii","size_bytes":)\d+|(?<=<strong>BAI2</strong><span class="hint">)\d+',
 }
 """What differs between two lives on the same server."""
-LEAST = {"answers": 1400, "documents": 300, "pages": 750}
+LEAST = {"answers": 1400, "documents": 300, "pages": 700}
 _ID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 
 
