@@ -217,12 +217,8 @@ _KEEP_LIST = f"""
 DO $$ BEGIN IF (SELECT relkind = 'v' FROM pg_class WHERE oid = 'partner_pocket'::regclass) THEN
   DROP VIEW partner_pocket;
   CREATE TABLE partner_pocket (
-    partner_id   uuid NOT NULL,
-    customer_id  uuid NOT NULL,
-    pocket_id    uuid NOT NULL,
-    opened_at    timestamptz NOT NULL,
-    written_no   bigint GENERATED ALWAYS AS IDENTITY,
-    status       text NOT NULL,
+    partner_id uuid NOT NULL, customer_id uuid NOT NULL, pocket_id uuid NOT NULL, status text NOT NULL,
+    opened_at timestamptz NOT NULL, written_no bigint GENERATED ALWAYS AS IDENTITY,
     PRIMARY KEY (partner_id, customer_id, pocket_id)
   );
   CREATE INDEX partner_pocket_list ON partner_pocket (partner_id, opened_at, written_no);

@@ -1,8 +1,7 @@
 """Writes a batch to the database: one call for the ledger, one COPY per table.
 
-Each customer gets one chain entry per commit. Its hash covers the entry before it and every row of this
-commit; a checksum per row lets `verify` name a damaged row. `encode_chained_rows` is also what
-`verify` uses to recompute it.
+Each customer gets one chain entry per commit. Its hash covers the entry before it and every row of this commit; a
+checksum per row lets `verify` name a damaged row. `encode_chained_rows` is also what `verify` uses to recompute it.
 """
 
 import hashlib
@@ -70,8 +69,7 @@ def _record(parts: Parts, widths: Mapping[str, int]) -> list[Any]:
     """Return the row of one shard: a customer who lies in it, and the columns of its parts."""
     record: list[Any] = [parts["head"][0][0]]
     for part, width in widths.items():
-        rows = parts.get(part)
-        record.extend(zip(*rows, strict=True) if rows else [()] * width)
+        record.extend(zip(*rows, strict=True) if (rows := parts.get(part)) else [()] * width)
     return record
 
 
@@ -118,9 +116,8 @@ INSERT INTO partner_pocket (partner_id, customer_id, pocket_id, opened_at, statu
     ON CONFLICT (partner_id, customer_id, pocket_id) DO UPDATE SET status = excluded.status
 """
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET)
-_listed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
-    *map(("customer_id", *_POCKET).index, ("partner_id", "customer_id", "pocket_id", "opened_at", "status"))
-)
+_LISTED = ("partner_id", "customer_id", "pocket_id", "opened_at", "status")
+_listed = itemgetter(*map(("customer_id", *_POCKET).index, _LISTED))
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.__struct_fields__)
 
 _packed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
@@ -192,10 +189,8 @@ async def write_books(
         await _write(conn, batch, clock, response)
         pockets = batch.pockets
     else:
-        by_shard = _by_shard(books, shards)
-        pockets = await _write_by_shard(
-            conn, [_batch_of(by_shard[shard], calendars, now) for shard in sorted(by_shard)]
-        )
+        batches = [_batch_of(group, calendars, now) for _, group in sorted(_by_shard(books, shards).items())]
+        pockets = await _write_by_shard(conn, batches)
     if pockets:
         await conn.executemany(_UPSERT_POCKET, pockets)
         if shards is not None:
@@ -258,8 +253,7 @@ async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[t
     await _copy(conn, {DirectoryEntry: elsewhere.pop(DirectoryEntry, [])})
     await write_shards(conn, parts_by_shard)
     await _copy(conn, elsewhere)
-    jobs = [job for batch in batches for job in batch.jobs]
-    if jobs:
+    if jobs := [job for batch in batches for job in batch.jobs]:
         await conn.execute(_SCHEDULE, jobs)
     return [pocket for batch in batches for pocket in batch.pockets]
 
