@@ -204,7 +204,8 @@ class _PocketList(KeysetList[Any]):
         if rows.keys() != {key for (_, key, _), _ in found}:  # listed by one node, and not yet committed by another
             await await_prepared(conn)
             rows.update({row.pocket_id: row for row in await list_by_id(conn, left)})
-        return [(rows[key], place) for (_, key, _), place in found]
+        # A key without a Pocket is damage, which `verify` names: it does not take the others with it.
+        return [(rows[key], place) for (_, key, _), place in found if key in rows]
 
 
 _STORED = [name for name in PocketRow.__struct_fields__ if name in PocketColumns.__struct_fields__]
